@@ -10,9 +10,8 @@ import pytest
 
 import calibrant as cal
 from calibrant import KDTree, Predictions
-from calibrant.errors import ArgumentError, InputError, LensError
+from calibrant.errors import InputError, LensError
 from calibrant.views.resolve import views_of
-from tests.calling import raises
 
 
 def vectors(n: int, k: int, seed: int, *, ties: bool = False) -> np.ndarray:
@@ -123,9 +122,6 @@ def test_bad_uses_are_refused() -> None:
         cal.gece(labels, probs, lens="top_k:2", binning=tree)
     with pytest.raises(LensError, match="got 'canonical' with 4; fit it on such vectors"):
         cal.gece(labels, vectors(100, 4, 1), binning=tree)
-    with raises(ArgumentError, "gamma"):
-        cal.gece(labels, probs, binning=tree, gamma=0.3)
-    assert cal.gece(labels, probs, binning=tree, gamma=0.2) == cal.gece(labels, probs, binning=tree)
     with pytest.raises(LensError, match="'classwise' has one view for each class"):
         tree.fit(probs, lens="classwise")
     for bad in (5, [], [[0.5, 0.6]], [[np.nan, 1.0]]):

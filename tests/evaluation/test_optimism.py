@@ -422,7 +422,7 @@ def test_metrics_of_every_kind() -> None:
         (
             {"method": "cross_validation", "n_resamples": 200, "resamples": [[0, 1, 2]]},
             ArgumentError,
-            "entry 0 is not a pair",
+            "see entry 0",
         ),
     ],
     ids=lambda part: part if isinstance(part, str) else "",

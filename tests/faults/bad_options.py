@@ -295,12 +295,6 @@ OPTIONS = [
         lambda: cal.cwce(Y3, P3, lens=cal.classwise(class_weight=[1, 2, 1], combine="max")),
         "got 'max'",
     ),
-    option(
-        "class_weight",
-        "weights of tv",
-        lambda: cal.gece(Y3, P3, class_weight=[1, 1, 1]),
-        "requires the distance 'l2'; got 'tv'",
-    ),
     option("level", "level 0", lambda: HARD_TABLE.interval(0), "must lie between 0 and 1", "got 0", "for example 0.95"),
     option("level", "level 1", lambda: HARD_TABLE.interval(1), "must lie between 0 and 1", "got 1"),
     option("level", "level as text", lambda: HARD_TABLE.interval("95%"), "must lie between 0 and 1", "got '95%'"),

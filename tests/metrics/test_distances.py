@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from itertools import product
 
 import numpy as np
@@ -59,7 +58,6 @@ def test_interval_distance_asks_whether_the_promise_is_kept() -> None:
         ({"distance": "mahalanobis", "matrix": np.eye(2)}, r"\(3, 3\)"),
         ({"distance": "mahalanobis", "matrix": np.diag([1, 1, -1])}, "least eigenvalue is -1"),
         ({"distance": "mahalanobis", "matrix": [[1, 2, 0], [0, 1, 0], [0, 0, 1]]}, "symmetric"),
-        ({"distance": "tv", "class_weight": [1, 1, 1]}, "class_weight: "),
         ({"distance": "l3"}, "must be one of"),
     ],
 )
@@ -110,21 +108,3 @@ def test_interval_of_the_squared_error_holds_the_value_and_is_cut_at_zero() -> N
     # The half width is z times the root of both variances; the influence's is 0.001098 for these data.
     half = high - cal.l2ce_interval(*T2, bins=5)
     assert half == pytest.approx(1.959963985 * math.sqrt(0.0398348152**2 + 0.001098), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ({"matrix": np.eye(3)}, "matrix: "),
-        ({"interval": (0.2, 0.4), "distance": "l1"}, "interval: "),
-        ({"norm": 3}, "norm: "),
-        ({"class_weight": [1, 2, 3], "distance": "mahalanobis"}, "class_weight: "),
-        ({"gamma": 0.3, "lens": "top_label"}, "gamma: "),
-        ({"gamma": 0.3, "binning": "simplex_grid"}, "gamma: "),
-        ({"min_size": 3, "bins": [0, 0.5, 1]}, "min_size: "),
-    ],
-)
-def test_options_without_effect_are_refused(words: dict[str, object], text: str) -> None:
-    data = cal.inference.make_calibrated(60, classes=3, rng=0)
-    with pytest.raises(cal.errors.ArgumentError, match=re.escape(text)):
-        cal.gece(data.y_true, data.y_prob, **words)  # type: ignore[arg-type]

@@ -101,13 +101,9 @@ def test_the_shift_of_kept_scores_has_the_interval_of_its_likelihood() -> None:
 @pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
 def test_bad_input_is_named() -> None:
     y, p = rows()
-    for words, text in (
-        ({"metric": "cox_slope", "edge": "keep"}, "edge: "),
-        ({"metric": "calibration_in_the_large", "edge": "drop"}, "edge: "),
-    ):
-        for verb in (cal.interval, cal.assess):
-            with pytest.raises(cal.errors.ArgumentError, match=text):
-                verb(y, p, **words)  # type: ignore[operator]
+    for verb in (cal.interval, cal.assess):
+        with raises(cal.errors.ArgumentError, "edge"):
+            verb(y, p, metric="cox_slope", edge="keep")
     with raises(cal.errors.UndefinedMetricError, "cox_slope"):
         cal.cox_slope([0, 1] * 20, [0.0, 1.0] * 20, edge="drop")
     sketch = cal.Sketch.of(y, p)

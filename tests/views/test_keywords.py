@@ -49,6 +49,8 @@ PREDICTIONS = "pass it to Predictions: {}(Predictions(y_true, y_prob, {}))"
             "nothing: unexpected keyword of assess_many; ",
         ),
         (lambda: cal.ece(preds=P, target=Y), "preds: unexpected keyword of ece; use y_prob"),
+        (lambda: cal.calibration_curve(Y, P, n_bins=3), "n_bins: unexpected keyword of calibration_curve; use bins"),
+        (lambda: cal.evaluate(Y, P, seed=3), "seed: unexpected keyword of evaluate; use rng"),
     ],
 )
 def test_unknown_keywords_are_answered(call: Any, message: str) -> None:

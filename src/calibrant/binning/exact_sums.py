@@ -29,8 +29,6 @@ MAX_FAST_BINS = 1_000_000
 MAX_EXACT_BINS = 4096
 # Up to this the compiled loop for float32 scores is exact.
 MAX_SINGLE_BINS = 128
-# The bits of 1.0 in float32: no number in [0, 1] has larger ones, and every other number has.
-ONE = 0x3F800000
 # Small enough to fit into cache and for float64 to represent the sums of a block exactly, large enough for two threads not to
 # compete for the interpreter lock.
 BLOCK_ROWS = 1 << 16
@@ -180,11 +178,10 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
 def _single_sums(kernel: Callable[..., Any], score: Array, outcome: Array, count: int) -> BinSums:
     """Compute sums of float32 scores."""
     totals = Totals(2 * (count + 1))
-    bits = score.view(np.uint32)
 
     def work(start: int, stop: int) -> None:
         sums = np.zeros((totals.size, 3), np.int64)
-        kernel(score[start:stop], bits[start:stop], outcome[start:stop], count, sums)
+        kernel(score[start:stop], outcome[start:stop], count, sums)
         totals.add(*sums.T)
 
     map_blocks(work, len(score), COMPILED_ROWS)

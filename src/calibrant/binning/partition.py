@@ -63,11 +63,8 @@ class Auto:
             return binning_rule(self.bins, EQUAL_WIDTH)
         grid = SimplexGrid(tuple(edge_values(self.bins).tolist())) if are_edges(self.bins) else None
         if grid is None and not is_default(self.bins):
-            raise LensError(
-                "bins",
-                f"has no effect for {view.lens!r}, whose vectors are partitioned by a k-d tree; got {self.bins!r}",
-                "pass gamma for its cells or use binning='simplex_grid' for a grid",
-            )
+            problem = f"has no effect for {view.lens!r}, whose vectors are partitioned by a k-d tree; got {self.bins!r}"
+            raise LensError("bins", problem, "pass gamma, or binning='simplex_grid' for a grid")
         return grid
 
 
@@ -86,18 +83,7 @@ def partition_rule(bins: Any, binning: Any) -> Partition:
 def partition_of(view: VectorView, rule: Partition, gamma: float, min_size: int) -> BinningRule | KDTree | SimplexGrid:
     """Return the partition of these rows: the rule, or a k-d tree of `gamma` and `min_size`, which other rules do not use."""
     chosen = rule.at(view) if isinstance(rule, Auto) else rule
-    if chosen is None:
-        return KDTree(gamma, min_size)
-    usual = KDTree()
-    for name, value in (("gamma", gamma), ("min_size", min_size)):
-        if value == getattr(usual, name):
-            continue
-        if not isinstance(chosen, KDTree):
-            raise ArgumentError(name, "has no effect without a k-d tree, which divides whole vectors", f"drop {name}")
-        if value != getattr(chosen, name):
-            problem = f"{value!r} conflicts with the tree, which has its own ({getattr(chosen, name)!r})"
-            raise ArgumentError(name, problem, f"drop {name}")
-    return chosen
+    return KDTree(gamma, min_size) if chosen is None else chosen
 
 
 def cells_of(view: VectorView, partition: Partition) -> tuple[NDArray[np.intp], int]:

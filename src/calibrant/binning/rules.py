@@ -160,6 +160,28 @@ class Rule(BinningRule):
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class EdgeRule(Rule):
+    """Base of rules whose bins lie between edges, which may depend on the rows."""
+
+    def _cuts(self, view: View) -> Floats:
+        """Return the edges for these rows."""
+        raise NotImplementedError
+
+    def _table(self, view: View) -> BinTable:
+        edges = self._cuts(view)
+        return _table_by_slots(view, edges, slots_among(edges, self._side), self._side)
+
+    def _cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+        edges = self._cuts(view)
+        return cells_by_slots(view.score, slots_among(edges, self._side)), len(edges) - 1
+
+    @property
+    def _side(self) -> Closed:
+        side: Closed = getattr(self, "closed", "right")
+        return side
+
+
 def _merged_bins(rows: Array, least: int) -> NDArray[np.intp]:
     """Return the merged bin of each bin: from the left, a bin with fewer rows joins the next one, and the last joins the one before."""
     merged = np.zeros(len(rows), np.intp)
@@ -349,7 +371,7 @@ class EqualWidth(Rule):
 
 
 @dataclass(frozen=True)
-class Edges(Rule):
+class Edges(EdgeRule):
     """Bins with given edges.
 
     Parameters
@@ -391,15 +413,7 @@ class Edges(Rule):
                 "for example [0, 0.5, 0.9, 1]",
             )
 
-    def _table(self, view: View) -> BinTable:
-        edges = self._checked(view)
-        return _table_by_slots(view, edges, slots_among(edges, self.closed), self.closed)
-
-    def _cells(self, view: View) -> tuple[NDArray[np.intp], int]:
-        edges = self._checked(view)
-        return cells_by_slots(view.score, slots_among(edges, self.closed)), len(edges) - 1
-
-    def _checked(self, view: View) -> Floats:
+    def _cuts(self, view: View) -> Floats:
         """Return the edges, and check that all scores lie between them."""
         edges = np.asarray(self.edges, dtype=np.float64)
         if (edges[0], edges[-1]) != (0.0, 1.0):
@@ -491,7 +505,7 @@ class EqualMass(Rule):
 
 
 @dataclass(frozen=True)
-class Quantile(Rule):
+class Quantile(EdgeRule):
     """Bins between interpolated quantiles of the scores.
 
     The edges are the quantiles k/M of the scores, with linear interpolation between neighbouring scores. It is the rule of scikit-learn's
@@ -567,14 +581,6 @@ class Quantile(Rule):
         kept = inner < view.score.max() if self.closed == "right" else inner > view.score.min()
         return np.concatenate([[-np.inf], inner[kept], [np.inf]])
 
-    def _table(self, view: View) -> BinTable:
-        edges = self._cuts(view)
-        return _table_by_slots(view, edges, slots_among(edges, self.closed), self.closed)
-
-    def _cells(self, view: View) -> tuple[NDArray[np.intp], int]:
-        edges = self._cuts(view)
-        return cells_by_slots(view.score, slots_among(edges, self.closed)), len(edges) - 1
-
 
 def _between_parts(score: Floats, rows: Array, count: int) -> Floats:
     """Return the middles between neighbouring parts of `numpy.array_split` of the sorted rows; `rows` counts those up to each score."""
@@ -600,7 +606,7 @@ def _counted_quantiles(prefix: Prefix, fraction: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Levels(Rule):
+class Levels(EdgeRule):
     """One bin per distinct score, for scores with few levels.
 
     Stated confidences ("90%"), grades and frequencies among a few samples have few distinct values. With a bin for each of them nothing
@@ -676,7 +682,7 @@ class Levels(Rule):
             )
         return len(levels)
 
-    def _edges(self, view: View) -> Floats:
+    def _cuts(self, view: View) -> Floats:
         """Return edges midway between the distinct scores."""
         count = self.count(view)
         levels = view.prefix.score
@@ -687,14 +693,6 @@ class Levels(Rule):
         middle = (levels[:-1] + levels[1:]) / 2
         # Between adjacent floating-point numbers the middle is rounded to one of them; bins are closed on the right.
         return np.concatenate([[0.0], np.where(middle < levels[1:], middle, levels[:-1]), [1.0]])
-
-    def _table(self, view: View) -> BinTable:
-        edges = self._edges(view)
-        return _table_by_slots(view, edges, slots_among(edges, "right"), "right")
-
-    def _cells(self, view: View) -> tuple[NDArray[np.intp], int]:
-        edges = self._edges(view)
-        return cells_by_slots(view.score, slots_among(edges, "right")), len(edges) - 1
 
 
 # From this number of levels on, a warning states that most have one row; fewer occur in small groups.

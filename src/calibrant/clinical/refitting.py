@@ -213,18 +213,17 @@ def cross_validation_folds(data: TrainingRows, folds: int, seed: int) -> Iterato
 
 def given_resamples(resamples: Iterable[Any], n: int, cross: bool) -> Iterator[Any]:
     """Resamples of the user, checked."""
+    what = "pairs (train, test) of row indices" if cross else "arrays of row indices"
     for place, given in enumerate(resamples):
-        parts = tuple(given) if cross else (given,)
-        if len(parts) != (2 if cross else 1):
-            raise ArgumentError("resamples", f"entry {place} is not a pair of training and test rows")
-        found = []
-        for part in parts:
-            try:
-                rows = np.asarray(part)
-            except ValueError:  # parts of different lengths
-                rows = np.empty(0)
-            if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) == 0 or rows.min() < 0 or rows.max() >= n:
-                what = "pairs (train, test) of row indices" if cross else "arrays of row indices"
-                raise ArgumentError("resamples", f"must be {what} from 0 to {n - 1}; see entry {place}")
-            found.append(rows.astype(np.intp))
-        yield tuple(found) if cross else found[0]
+        try:
+            parts = [np.asarray(part) for part in (given if cross else [given])]
+        except ValueError:  # parts of different lengths
+            parts = []
+        if len(parts) != 1 + cross or not all(_are_rows(part, n) for part in parts):
+            raise ArgumentError("resamples", f"must be {what} from 0 to {n - 1}; see entry {place}")
+        yield tuple(part.astype(np.intp) for part in parts) if cross else parts[0].astype(np.intp)
+
+
+def _are_rows(part: NDArray[Any], n: int) -> bool:
+    """Whether these are indices of some of `n` rows."""
+    return part.ndim == 1 and part.dtype.kind in "iu" and len(part) > 0 and part.min() >= 0 and part.max() < n

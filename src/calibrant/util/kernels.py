@@ -143,7 +143,7 @@ def scan_pairs(bits: Any, labels: Any) -> tuple[Any, Any]:
     return worst, union
 
 
-# The loops below write to positions that scores and labels determine. `fill_single_bins` checks both itself; for the others they
+# The loops below write to positions that scores and labels determine. They
 # were checked, but the arrays belong to the caller and may have been changed since. A slot or class out of range is clamped or
 # masked, so that nothing outside the sums is written.
 
@@ -179,11 +179,8 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
         sums[0, cell, 1] += fixed & LOW_MASK
 
 
-def fill_single_bins(score: Any, bits: Any, outcome: Any, bins: int, sums: Any) -> tuple[Any, Any]:
+def fill_single_bins(score: Any, outcome: Any, bins: int, sums: Any) -> None:
     """`fill_bins` of float32 scores and at most 128 bins; ``sums[2 * slot + outcome]`` holds the count, high part and low part.
-
-    Scores and outcomes are read once, and checked: the largest of `bits` and the bitwise or of the outcomes are returned, as by
-    `scan_pairs`.
 
     A key is a score in units of 2^-30 with the outcome above it. The product with the number of bins, rounded up, has the cell above
     30 bits: slot k at k, and at k + 2 * bins for the outcome 1. These products are added, so that one addition does for a row, with
@@ -196,17 +193,14 @@ def fill_single_bins(score: Any, bits: Any, outcome: Any, bins: int, sums: Any) 
     half, last_cell, count_bits = np.uint64(30), np.uint64(511), np.uint64(51)
     scale, below = np.uint64(np.uint32(bins)), np.uint64((1 << 30) - 1)
     step = (np.uint64(1) << count_bits) + below
-    worst, union = bits[0], outcome[0]
     total, units = np.uint64(0), np.uint64(0)
     for first in range(0, score.size, 1 << 14):
         stop = min(first + (1 << 14), score.size)
         for begin in range(first, stop, BUFFER_ENTRIES):
             end = min(begin + BUFFER_ENTRIES, stop)
-            scores, patterns, outcomes = score[begin:end], bits[begin:end], outcome[begin:end]
+            scores, outcomes = score[begin:end], outcome[begin:end]
             for i in range(scores.size):
                 total += np.uint64(np.int64(np.float64(scores[i]) * SCALE))
-                worst = max(worst, patterns[i])
-                union |= outcomes[i]
                 keys[i] = np.uint32(scores[i] * np.float32(2.0**30)) + (np.uint32(outcomes[i]) << np.uint32(31))
             whole = scores.size // 4 * 4
             for start in range(0, whole, 4):
@@ -230,7 +224,6 @@ def fill_single_bins(score: Any, bits: Any, outcome: Any, bins: int, sums: Any) 
             sums[place, 1] += np.int64(part >> np.uint64(10))
             sums[place, 2] += np.int64(part & np.uint64(1023)) << 32
     sums[2, 2] += np.int64(total - (units << np.uint64(32)))
-    return worst, union
 
 
 def fill_cells(score: Any, outcome: Any, guide: Any, edges: Any, starts: Any, cells: Any) -> None:

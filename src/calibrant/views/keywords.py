@@ -139,14 +139,15 @@ def documents_keywords(
 def _at_the_door(function: Callable[P, T], parameters: list[str], has_bars: bool) -> Callable[P, T]:
     """A function of predictions that takes `progress` off its keywords, and notes dropped rows in its result.
 
-    A keyword of `Predictions` that is not a parameter of the function is an error that shows where it belongs.
+    A keyword of `Predictions`, or of another package, that is not a parameter of the function is an error that shows where it belongs.
     """
 
     @wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> T:
         refuse_column_names(function.__name__, args)
         for keyword, value in keywords.items():
-            if keyword in DATA_KEYWORDS and keyword not in parameters:
+            is_elsewhere = keyword in DATA_KEYWORDS or SPELLINGS.get(keyword) in parameters
+            if is_elsewhere and keyword not in parameters:
                 raise unknown_keyword(function.__name__, keyword, value, parameters)
         shown = not has_bars or keywords.pop("progress", True) is not False
         with allow_bars(shown):

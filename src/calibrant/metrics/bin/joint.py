@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -52,7 +52,6 @@ def gece(
     interval: tuple[float, float] | None = None,
 ) -> Binned:
     """Mean distance between mean forecast and mean label over cells, for any lens."""
-    _check_used(distance, class_weight=class_weight, matrix=matrix, interval=interval, norm=None if norm == 2 else norm)
 
     def cell() -> tuple[Places, int]:
         return cells_of(view, partition_of(view, rule, gamma, min_size))
@@ -217,25 +216,12 @@ def _outside(target: Floats, bounds: Any) -> Floats:
     return np.maximum(0, np.maximum(low - target[:, 0], target[:, 0] - high))
 
 
-# Options that belong to one distance.
-OWNERS: Mapping[str, Distance] = {"class_weight": "l2", "matrix": "mahalanobis", "interval": "interval", "norm": "lp"}
-
-
-def _check_used(distance: str, **given: Any) -> None:
-    """Raise for an option of another distance, which would have no effect."""
-    for name, value in given.items():
-        if value is not None and distance != OWNERS[name]:
-            problem = f"requires the distance {OWNERS[name]!r}; got {distance!r}"
-            raise ArgumentError(name, problem, f"use distance={OWNERS[name]!r} or drop {name}")
-
-
 def _length(gap: Floats, distance: str, norm: float, class_weight: Any) -> Floats:
-    if class_weight is not None:
-        return np.sqrt((np.square(gap) * weight_per_class(class_weight, gap.shape[1])).sum(axis=1))
     if distance == "lp":
         return np.abs(gap).max(axis=1) if norm == math.inf else (np.abs(gap) ** norm).sum(axis=1) ** (1 / norm)
     if distance == "l2":
-        return np.sqrt(np.square(gap).sum(axis=1))
+        weight = 1.0 if class_weight is None else weight_per_class(class_weight, gap.shape[1])
+        return np.sqrt((np.square(gap) * weight).sum(axis=1))
     total = np.abs(gap).sum(axis=1)
     return total / 2 if distance == "tv" else total
 

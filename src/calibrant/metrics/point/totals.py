@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, UndefinedMetricError
+from ...errors import UndefinedMetricError
 from ...util.sums import accurate_sum, partial_sums
 from ...views.view import Block, VectorView, View
 from ..forms import Linear
@@ -67,8 +67,6 @@ def calibration_in_the_large(
 ) -> float:
     """Mean predicted probability minus observed rate."""
     if form == "mean":
-        if edge != "clip":
-            raise ArgumentError("edge", "has no effect on the mean difference", "use form='logit'")
         return view.mean(view.score - view.outcome)
     view = inside(view) if edge == "drop" else view
     return logit_shift(view.score, view.weights, accurate_sum(view.weights * view.outcome), view.rest)
