@@ -154,7 +154,7 @@ def test_stated_confidences_and_judged_answers(tmp_path: Path, run: Run) -> None
     assert "the scores have 6 distinct values, some of which share a bin; the bins 'levels' have one for each" in out
     assert "distinct" not in run("evaluate", path, *options, "--metrics", "brier")[1]
     out = run("select", path, *options, "--coverage", "0.5")[1]
-    assert "<- threshold" in out
+    assert out.startswith("Threshold for a coverage of at least 0.5")
     calibrator = tmp_path / "c.json"
     fit = ("--prob", "stated", "--label", "verdict", "--method", "histogram_levels", "--out", calibrator)
     assert run("fit", path, *fit)[0] == 0
