@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -71,16 +72,31 @@ ODD: dict[str, tuple[bool, Row]] = {
 }
 
 
-def write_rows(path: Path, rows: list[Row]) -> None:
-    names = list(dict.fromkeys(name for row in (*rows[:1], *rows[20_899:20_902], rows[-1]) for name in row))
-    if path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        return
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, names, delimiter="\t" if path.suffix == ".tsv" else ",", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_text(stream.getvalue(), encoding="utf-8")
+def text_of(rows: Iterable[Row], suffix: str, names: tuple[str, ...]) -> list[str]:
+    """Each row as it stands in a file."""
+    if suffix == ".jsonl":
+        return [json.dumps(row) + "\n" for row in rows]
+    texts = []
+    for row in rows:
+        stream = io.StringIO()
+        writer = csv.writer(stream, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
+        writer.writerow(row.get(name, "") for name in names)
+        texts.append(stream.getvalue())
+    return texts
+
+
+@functools.cache
+def plain_text(suffix: str, names: tuple[str, ...], whole: bool) -> tuple[str, ...]:
+    return tuple(text_of(plain_rows(whole=whole), suffix, names))
+
+
+def write_rows(path: Path, place: int, odd: Row, *, whole: bool) -> None:
+    """Write plain rows with an odd one among them."""
+    names = tuple(odd)
+    lines = list(plain_text(path.suffix, names, whole))
+    lines[place:place] = text_of([odd], path.suffix, names)
+    header = [] if path.suffix == ".jsonl" else text_of([dict(zip(names, names, strict=True))], path.suffix, names)
+    path.write_text("".join([*header, *lines]), encoding="utf-8")
 
 
 def evaluate(run: Run, folder: Path, file: str, *more: str) -> Any:
@@ -156,11 +172,9 @@ def results(run: Run, folder: Path, command: str, suffix: str, odd: str, *, plac
     whole, row = ODD[odd]
     outcomes = []
     for place in places:
-        rows = plain_rows(whole=whole)
-        rows.insert(PLACES[place], row)
         own = folder / place
         own.mkdir()
-        write_rows(own / f"rows{suffix}", rows)
+        write_rows(own / f"rows{suffix}", PLACES[place], row, whole=whole)
         outcome = repr(COMMANDS[command](run, own, f"rows{suffix}")).replace(str(own), "DIR")
         outcomes.append(without_order(outcome))
     return outcomes

@@ -38,12 +38,8 @@ def four(tmp_path: Path) -> Path:
         (["--option", "gamma=0.05"], {"gamma": 0.05}),
         (["--option", "distance=l1", "--option", "gamma=0.3"], {"distance": "l1", "gamma": 0.3}),
         (["--class-groups", "animal=cat,dog; vehicle=car, bus"], {"lens": GROUPS}),
-        (["--select", "label:cat,dog"], {"where": cal.select.label("cat", "dog")}),
-        (["--select", "predicted:bus"], {"where": cal.select.predicted("bus")}),
-        (["--select", "output:0.6:"], {"where": cal.select.output(0.6, 1)}),
-        (["--select", "output::0.2:car"], {"where": cal.select.output(0, 0.2, of="car")}),
-        (["--select", "output:0.5:1", "--select", "predicted:cat"],
-         {"where": cal.select.output(0.5) & cal.select.predicted("cat")}),
+        (["--where", "label IN ('cat', 'dog')"], {"where": cal.select.label("cat", "dog")}),
+        (["--where", "p_bus = greatest(p_cat, p_dog, p_car, p_bus)"], {"where": cal.select.predicted("bus")}),
     ],
 )  # fmt: skip
 def test_evaluate_gives_the_numbers_of_the_library(
@@ -71,21 +67,20 @@ def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
         "30",
         "--json",
     ]
-    code, out, _ = run("assess", four, "--probs", "p_*", *typed, "--select", "output:0.4:1")
+    code, out, _ = run("assess", four, "--probs", "p_*", *typed)
     assert code == 0
-    lens, where = cal.class_groups({"a": ["cat", "car"], "b": ["dog", "bus"]}), cal.select.output(0.4)
-    assert json.loads(out)["statistic"] == pytest.approx(cal.gece(ROWS, gamma=0.3, lens=lens, where=where), abs=1e-12)
+    lens = cal.class_groups({"a": ["cat", "car"], "b": ["dog", "bus"]})
+    assert json.loads(out)["statistic"] == pytest.approx(cal.gece(ROWS, gamma=0.3, lens=lens), abs=1e-12)
     both = four.with_name("both.parquet")
     frame = pd.read_parquet(four)
     for name in NAMES:
         frame[f"q_{name}"] = 0.5 * frame[f"p_{name}"] + 0.125
     frame.to_parquet(both)
-    words = ["--metric", "gece", "--option", "distance=l2", "--resamples", "200", "--json", "--select", "label:cat,dog"]
+    words = ["--metric", "gece", "--option", "distance=l2", "--resamples", "200", "--json"]
     code, out, err = run("compare", both, "--models", "p_*,q_*", *words)
     assert (code, err) == (0, "")
     values = json.loads(out)["values"]
-    where = cal.select.label("cat", "dog")
-    assert values["p"] == pytest.approx(cal.gece(ROWS, distance="l2", where=where), abs=1e-12)
+    assert values["p"] == pytest.approx(cal.gece(ROWS, distance="l2"), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -98,14 +93,6 @@ def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
         (["--class-groups", "animal"], "--class-groups: 'animal' is not a group with its classes; write it as"),
         (["--class-groups", "a=cat,cow; b=dog,car,bus"], "--class-groups: unknown class 'cow'"),
         (["--class-groups", "a=cat", "--lens", "top_label"], "--class-groups: cannot be combined with --lens; give one of them"),
-        (["--select", "label:cow"], "--select: unknown class 'cow'; the classes are"),
-        (["--select", "label:"], "--select: 'label:' is not a selection of rows; write label:NAME"),
-        (["--select", "output:high"], "--select: 'output:high' has a bound that is not a number"),
-        (["--select", "output:0.9:0.1"], "--select: low and high must satisfy 0 <= low <= high <= 1"),
-        (["--select", "output:0.1:0.9:"], "--select: 'output:0.1:0.9:' is not a selection of rows"),
-        (["--select", "output:1:1:dog"], "--select: output from 1.0 to 1.0 of dog selects none of 257 rows"),
-        (["--select", "label:cat", "--assess"], "--select: label in ['cat'] selects rows by their labels"),
-        (["--select", "label:cat", "--stream"], "--select: requires the rows; use --no-stream, or --where"),
     ],
 )  # fmt: skip
 def test_what_is_refused(four: Path, run: Run, typed: list[str], message: str) -> None:

@@ -110,7 +110,7 @@ def test_classes_are_shown_by_how_often_they_occur() -> None:
     named = classwise_panels(cal.Predictions(names[MANY.y_true], MANY.y_prob, classes=list(names)), show=["d", "a"])
     assert list(named.diagrams) == ["d", "a"]
     assert named["a"].lens == "class:a"
-    kept = classwise_panels(MANY.y_true, MANY.y_prob, where=MANY.y_true < 2, show=2)
+    kept = classwise_panels(MANY.predictions.take(MANY.y_true < 2), show=2)
     assert kept["class 1"].table.total == (MANY.y_true < 2).sum()
 
 

@@ -29,6 +29,7 @@ topk, groups, confidences = figures.topk_diagram, figures.group_error_diagram, f
 risk, murphy = figures.risk_coverage_diagram, figures.murphy_diagram
 spans, entropy, flexible = figures.interval_error_diagram, figures.entropy_diagram, figures.flexible_calibration_curve
 decision, survival, forest = figures.decision_curve, figures.survival_diagram, figures.forest_diagram
+stability, belt = figures.stability_diagram, figures.calibration_belt
 REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
     (line, (Y, P), {"kind": "pie"}, errors.ArgumentError, "kind"),
     (line, (Y, P), {"uncertainty": "magic"}, errors.ArgumentError, "uncertainty"),
@@ -134,6 +135,45 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (forest, (POOLED, "slope"), {}, errors.ArgumentError, "metric"),
     (forest, ([1, 2],), {}, errors.InputTypeError, "validation"),
     (forest(POOLED).plot, (), {"order": "size"}, errors.ArgumentError, "order"),
+    (stability, (Y, P), {"metric": "eec"}, errors.UnknownMetricError, "metric"),
+    (stability, (Y, P), {"over": "gamma"}, errors.ArgumentError, "over"),
+    (stability, (Y, P), {"over": "binning"}, errors.ArgumentError, "values"),
+    (stability, (Y, P), {"values": []}, errors.ArgumentError, "values"),
+    (stability, (Y, P), {"values": 5}, errors.ArgumentError, "values"),
+    (stability, (Y, P), {"values": [0, 5]}, errors.ArgumentError, "bins"),
+    (stability, (Y, P), {"over": "fraction", "values": [0, 1]}, errors.ArgumentError, "values"),
+    (stability, (Y, P), {"over": "fraction", "n_resamples": 0}, errors.ArgumentError, "n_resamples"),
+    (stability, (Y, P), {"bins": 5}, errors.ArgumentError, "bins"),
+    (stability, (Y, P), {"bin": 5}, errors.UnknownArgumentError, "bin"),
+    (stability, (K, Q), {"metric": "gece", "n_resamples": 2}, errors.LensError, "bins"),
+    (stability, (SKETCH,), {"lens": "binary"}, errors.ArgumentError, "lens"),
+    (
+        stability,
+        cal.top_k(2).views(cal.Predictions(K, Q)),
+        {"metric": "gece", "over": "gamma"},
+        errors.InputTypeError,
+        "y_true",
+    ),
+    (
+        stability,
+        ([0, 0, 0], [0.2, 0.3, 0.4]),
+        {"metric": "cox_slope", "over": "fraction"},
+        errors.UndefinedMetricError,
+        "cox_slope",
+    ),
+    (belt, (Y, P), {"levels": (0.8, 95)}, errors.ArgumentError, "levels"),
+    (belt, (Y, P), {"levels": ()}, errors.ArgumentError, "levels"),
+    (belt, (Y, P), {"levels": (0.8, 0.8)}, errors.ArgumentError, "levels"),
+    (belt, (Y, P), {"points": 1}, errors.ArgumentError, "points"),
+    (belt, (Y, P), {"max_degree": 7}, errors.ArgumentError, "max_degree"),
+    (belt, (np.zeros(40), np.linspace(0.1, 0.5, 40)), {}, errors.UndefinedMetricError, "calibration_belt"),
+    (belt, (cal.Predictions(P, P, soft=True),), {}, errors.UndefinedMetricError, "calibration_belt"),
+    (belt, (Y, P), {"sample_weight": P + 1}, errors.WeightsNotSupportedError, "sample_weight"),
+    (belt, (K, Q), {"lens": "classwise"}, errors.LensError, "lens"),
+    (figures.classwise_curves, (SKETCH,), {}, errors.InputTypeError, "y_true"),
+    (figures.classwise_curves, (K, Q), {"uncertainty": "wald"}, errors.ArgumentError, "uncertainty"),
+    (figures.classwise_curves(K, Q).plot, (), {"layout": "grid"}, errors.ArgumentError, "layout"),
+    (figures.optimism_diagram, ([1, 2],), {}, errors.InputTypeError, "validation"),
 ]
 
 

@@ -289,8 +289,8 @@ def test_predictions_views_and_sketches_stand_for_rows() -> None:
 
 def test_rows_and_questions_can_be_chosen() -> None:
     many = cal.inference.make_calibrated(600, classes=4, rng=1)
-    diagram = reliability_diagram(many.y_true, many.y_prob, where=many.y_true != 0, lens="class:2", uncertainty=None)
     keep = many.y_true != 0
+    diagram = reliability_diagram(many.predictions.take(keep), lens="class:2", uncertainty=None)
     direct = reliability_diagram((many.y_true[keep] == 2).astype(int), many.y_prob[keep, 2], uncertainty=None)
     np.testing.assert_allclose(diagram.rate, direct.rate)
     assert diagram.lens == "class:2"

@@ -11,13 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.errors import (
-    ArgumentError,
-    InputTypeError,
-    UndefinedMetricError,
-    UnknownArgumentError,
-    UnknownMetricError,
-)
 from calibrant.figures.stability import _stable, _suggested, stability_diagram
 from tests.calling import call
 
@@ -282,51 +275,6 @@ def test_gamma_runs_from_coarse_to_fine() -> None:
     left, right = axes[0].get_xlim()
     assert left > right
     assert_readable(axes)
-
-
-@pytest.mark.parametrize(
-    ("keywords", "error", "text"),
-    [
-        (
-            {"metric": "eec"},
-            UnknownMetricError,
-            r"metric: unknown metric 'eec'; `calibrant metrics` lists all metrics",
-        ),
-        (
-            {"over": "gamma"},
-            ArgumentError,
-            "over: ece has no option 'gamma'; choose one of bins, binning, norm, fraction",
-        ),
-        ({"over": "binning"}, ArgumentError, "values: are required to vary binning; give the settings to evaluate"),
-        ({"values": []}, ArgumentError, r"values: must be one or more settings of bins; got \[\]"),
-        ({"values": 5}, ArgumentError, "values: must be one or more settings of bins; got 5"),
-        (
-            {"over": "fraction", "values": [0, 1]},
-            ArgumentError,
-            r"values: must be in \(0, 1\] for fractions; got \[0, 1\]",
-        ),
-        ({"over": "fraction", "n_resamples": 0}, ArgumentError, "n_resamples: must be an integer of at least 2; got 0"),
-        ({"bins": 5}, ArgumentError, "bins: conflicts with over; give its settings in values"),
-        ({"bin": 5}, UnknownArgumentError, "did you mean 'bins'"),
-        ({"values": [0, 5]}, ArgumentError, "bins"),
-    ],
-)
-def test_what_is_refused(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        call(stability_diagram, Y, P, **keywords)
-
-
-def test_views_that_are_refused() -> None:
-    [view] = cal.top_k(2).views(MANY.predictions)
-    with pytest.raises(InputTypeError, match="y_true: a view of whole vectors cannot be resampled; pass Predictions"):
-        stability_diagram(view, metric="gece", over="gamma")
-    with pytest.raises(ArgumentError, match="lens: is determined by the view; drop lens"):
-        stability_diagram(cal.Sketch.of(Y, P), lens="binary")
-    with pytest.raises(
-        UndefinedMetricError,
-        match="cox_slope: is undefined at every setting of fraction; call the metric itself for the reason",
-    ):
-        stability_diagram([0, 0, 0], [0.2, 0.3, 0.4], metric="cox_slope", over="fraction")
 
 
 def test_intervals_stay_within_what_the_metric_can_be() -> None:

@@ -144,7 +144,7 @@ def test_results_state_what_was_dropped() -> None:
     assert "2 of 200 rows dropped" in repr(cal.assess(held))
     assert "missing_values" not in cal.assess([0, 1, 1, 0], [0.2, 0.7, 0.8, 0.1], rng=0).to_dict()
     page = cal.report(cal.Predictions(y, p, missing="drop"), metrics=["brier"], recalibration=False)
-    assert page.text("md").count("2 of 200 rows dropped because of missing values (y_true 1, y_prob 1)") == 2
+    assert page.to_markdown().count("2 of 200 rows dropped because of missing values (y_true 1, y_prob 1)") == 2
     assert cal.Sketches.of(cal.Predictions(y, p, missing="drop")).dropped.n == 2
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,8 +15,10 @@ import pytest
 
 from calibrant.cli import main
 from calibrant.errors import ArgumentError, FileError, MissingDependencyError
+from calibrant.monitoring import monitor as monitoring
 from calibrant.monitoring.databases import Postgres
 from calibrant.monitoring.monitor import Monitor
+from calibrant.monitoring.queries import Transaction
 from tests.postgres import PASSWORD, Server
 
 RNG = np.random.default_rng(8)
@@ -96,24 +100,32 @@ def test_an_error_rolls_back_and_messages_are_those_of_a_store(postgres: Server)
         Monitor.open(postgres.url + "&schema=a;b")
 
 
-def test_a_lost_connection_is_explained_and_the_update_repeated(postgres: Server) -> None:
-    monitor = Monitor.create(postgres.store("lost"), reference=(YES, SCORE), every="1d", n_resamples=19)
-    update: dict[str, Any] = {"when": "2026-01-01", "ids": range(60)}
-    monitor.update(YES[:60], SCORE[:60], **update)
+def test_a_lost_connection_is_explained_and_the_update_repeated(
+    postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    """The server ends the connection after the rows of an update were written and before they are committed."""
+    store = postgres.store("lost")
+    monitor = Monitor.create(store, reference=(YES, SCORE), every="1d", n_resamples=19)
+    plain = monitoring.settle
 
-    def lose() -> None:
-        with monitor._store.write() as db:
-            (process,) = db.connection.execute("SELECT pg_backend_pid()").fetchone()
-            with Monitor.open(postgres.store("lost"))._store._connected(writing=False) as other:
-                other.execute("SELECT pg_terminate_backend(?)", (process,))
-            db.set_meta("clock", 7)
+    def lose(db: Transaction, settings: Any) -> Any:
+        monkeypatch.undo()
+        (process,) = db.connection.execute("SELECT pg_backend_pid()").fetchone()
+        with Monitor.open(store)._store._connected(writing=False) as other:
+            other.execute("SELECT pg_terminate_backend(?)", (process,))
+        return plain(db, settings)
 
-    message = (
-        "the connection to the server was lost; repeat the command, which is safe: what was committed is not counted"
-    )
-    with pytest.raises(FileError, match=message):
-        lose()
-    assert monitor.update(YES[:60], SCORE[:60], **update).repeated == 60
+    pd.DataFrame({"p": SCORE, "y": YES, "at": "2026-01-01", "id": range(240)}).to_csv(tmp_path / "new.csv", index=False)
+    command = ("monitor", "update", store, tmp_path / "new.csv", "--time", "at", "--id", "id", "--json")
+    monkeypatch.setattr(monitoring, "settle", lose)
+    code, out, err = run(*command)
+    message = "the connection to the server was lost; repeat the command, which is safe: what was committed is not counted twice"
+    assert (code, out, err) == (2, "", f"error: {monitor.path}: {message}\n")
+    assert monitor.status().n == 0
+    for added, repeated in ((240, 0), (0, 240)):
+        found = json.loads(run(*command, "--fail-on-alarm", "never")[1])
+        assert (found["rows"], found["added"], found["repeated"]) == (240, added, repeated)
+    assert (monitor.status().n, monitor.status().labelled) == (240, 240)
     with pytest.raises(FileError, match="is on a server; copy its schema with pg_dump"):
         monitor.backup("copy.db")
 

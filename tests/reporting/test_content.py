@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from calibrant.reporting.building import build, report
 from calibrant.reporting.provenance import data_fingerprint
 from calibrant.reporting.recalibration import sampled_rows
 from calibrant.reporting.settings import Settings
+from calibrant.reporting.thresholding import find_threshold
 from calibrant.reporting.verdict import _detectable
 from calibrant.reporting.weaknesses import gap_pvalues, sums_by
 from calibrant.reporting.wording import percents
@@ -59,8 +61,9 @@ YES, SCORE = (LABELS == 1).astype(int), PROBS[:, 1]
 
 @pytest.fixture(scope="module")
 def multiclass() -> Report:
-    settings = Settings(metrics=[*FEW, "ecce_mad", "cwce"], accuracy=0.8)
-    return build(cal.Predictions(LABELS, PROBS, groups=GROUPS), settings, {})
+    p = cal.Predictions(LABELS, PROBS, groups=GROUPS)
+    made = build(p, Settings(metrics=[*FEW, "ecce_mad", "cwce"]), {})
+    return replace(made, threshold=find_threshold(p, 0.8, 0.9, 0.95))
 
 
 @pytest.fixture(scope="module")
@@ -172,13 +175,6 @@ def test_the_threshold_is_that_of_choose_threshold(multiclass: Report) -> None:
         theirs = curve.at(point.threshold)
         assert (point.accuracy, point.coverage) == (theirs.selective_accuracy, theirs.coverage)
         assert (point.low, point.high) == theirs.accuracy_interval
-
-
-def test_other_guarantees_are_passed_on() -> None:
-    chosen = Settings(metrics=FEW, accuracy=0.8, guarantee=0.99, recalibration=False)
-    found = build(cal.Predictions(YES, SCORE), chosen, {}).threshold
-    assert found.threshold == cal.choose_threshold(YES, SCORE, accuracy=0.8, guarantee=0.99).threshold
-    assert found.guarantee == 0.99
 
 
 def test_weaknesses_are_the_gaps_of_those_rows(multiclass: Report) -> None:

@@ -131,12 +131,8 @@ def test_labels_of_every_kind(ask: Callable[..., Any]) -> None:
         cal.Predictions(["no", "it's \\", "it's \\", "no"], p, classes=["no", "it's \\"]), scores=False
     )
     assert cal.Sketches.from_cells(ask(words, classes=["no", "it's \\"])) == named
-    assert cal.Sketches.from_cells(ask(words, pos_label="it's \\")) == named
-    assert cal.Sketches.from_cells(ask(words, pos_label="it's \\", classes=["it's \\", "no"])) == named
     minus = "SELECT * FROM (VALUES (-1, 0.1), (1, 0.4), (1, 0.8), (-1, 0.9)) t(y, p)"
     assert cal.Sketches.from_cells(ask(minus, classes=[-1, 1])).classes == (-1, 1)
-    assert cal.Sketches.from_cells(ask(minus, pos_label=1)).classes == (-1, 1)
-    assert cal.Sketches.from_cells(ask("SELECT 'yes' AS y, 0.5 AS p", pos_label="yes")).classes == ("no", "yes")
 
 
 def test_top_label_of_several_columns(ask: Callable[..., Any]) -> None:
@@ -163,7 +159,6 @@ FAULTY: dict[str, tuple[str, dict[str, Any], type[CalibrantError], str]] = {
     "label": ("(2, 0.5, 'a', 1)", {}, LabelError, "1 row has unknown label in 'y'; the classes are 0, 1"),
     "soft": ("(0.7, 0.5, 'a', 1)", {}, LabelError, "unknown label"),
     "no label": ("(NULL, 0.5, 'a', 1), (1, NULL, 'a', 1)", {}, LabelError, r"2 missing values \(y 1, p 1\)"),
-    "further": ("(2, 0.5, 'a', 1), (0, 0.5, 'a', 1), (1, 0.5, 'a', 1)", {"pos_label": "1"}, LabelError, "has further labels besides '1': '0', '2'"),
     "group": ("(1, 0.5, NULL, 1)", {"by": "g"}, GroupError, "missing value in column 'g'"),
     "count": ("(1, 0.5, 'a', 1.5)", {"counts": "n"}, WeightError, "1 row has invalid count in 'n'"),
     "negative": ("(1, 0.5, 'a', -1)", {"counts": "n"}, WeightError, "invalid count"),
@@ -261,25 +256,6 @@ def test_a_number_that_was_changed_by_hand_is_an_error(ask: Callable[..., Any]) 
         cal.Sketches.from_cells({name: values for name, values in columns.items() if name != "group_name"})
 
 
-def test_other_labels_of_an_exported_result(tmp_path: Path) -> None:
-    """Empty text is a label, which text files write like a missing value; numbers are labels as well."""
-    for values, pos_label, expected in (
-        ("('yes', 0.9), ('no', 0.1), ('', 0.2)", "yes", "has further labels besides 'yes': '', 'no'"),
-        ("(1, 0.9), (2, 0.1), (3, 0.2)", "1", "has further labels besides '1': '2', '3'"),
-        ("(1, 0.9), (2, 0.1)", "1", (2, 1)),
-        ("(true, 0.9), (false, 0.1)", "true", ("false", "true")),
-    ):
-        connection = duckdb.connect()
-        connection.execute(f"CREATE TABLE t AS SELECT * FROM (VALUES {values}) t(y, p)")
-        query = cells_query("t", dialect="duckdb", prob="p", label="y", pos_label=pos_label).partition("\n")[2]
-        connection.execute(f"COPY ({query}) TO '{tmp_path / 'r.csv'}' (HEADER)")
-        if isinstance(expected, str):
-            with pytest.raises(LabelError, match=expected):
-                cal.Sketches.from_cells(tmp_path / "r.csv")
-        else:
-            assert cal.Sketches.from_cells(tmp_path / "r.csv").classes == expected
-
-
 def test_arguments_are_checked() -> None:
     good: dict[str, Any] = {"dialect": "duckdb", "prob": "p", "label": "y"}
     wrong: list[tuple[dict[str, Any], type[CalibrantError], str]] = [
@@ -291,7 +267,6 @@ def test_arguments_are_checked() -> None:
         ({"prob": "p\udcff"}, ColumnError, "must be the name of a column"),
         ({"prob": ["a", "a", "b"]}, ColumnError, "names a column twice: a, a, b"),
         ({"classes": ["a"]}, ArgumentError, "must be 2 different labels"),
-        ({"pos_label": "c", "classes": ["a", "b"]}, ArgumentError, "is not among the classes"),
         ({"input": "logit"}, ArgumentError, "input: must be 'prob' or 'confidence'"),
         ({"where": " "}, ArgumentError, "where: is empty"),
     ]
@@ -371,7 +346,7 @@ def test_postgres_has_the_bits_of_the_rows(postgres: Server, rows: dict[str, np.
 def test_each_dialect_parses_and_quotes_names(dialect: str) -> None:
     sqlglot = pytest.importorskip("sqlglot", reason="NO SQLGLOT: pip install sqlglot to parse the dialects")
     evil = "x'; DROP TABLE t; --\n\"`\\"
-    words: dict[str, Any] = {"dialect": dialect, "prob": "p", "label": evil, "by": evil, "pos_label": evil}
+    words: dict[str, Any] = {"dialect": dialect, "prob": "p", "label": evil, "by": evil, "classes": ["no", evil]}
     query = cells_query("a.b", **words)
     statements = [statement for statement in sqlglot.parse(query, dialect=dialect) if statement is not None]
     assert len(statements) == 1

@@ -43,8 +43,6 @@ def run(
     chosen = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in names]
     keywords = {"alpha": alpha, **draws.keywords(), **asked.keywords_of(chosen)}
     sketches = read_stream(source, False)
-    if sketches is not None and asked.where is not None:
-        raise ArgumentError("--select", "requires the rows", "evaluate the files that the sketch summarizes")
     data = source.read() if sketches is None else sketches
     result: Any
     if metrics is None:

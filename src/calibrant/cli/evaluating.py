@@ -10,7 +10,6 @@ from ..evaluation.measure import calibrated, evaluate
 from ..evaluation.result import Evaluation, MetricResult, numeric_columns
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
-from ..views.selections import parse_selection
 from .conditions import (
     Gates,
     check,
@@ -25,7 +24,7 @@ from .conditions import (
 )
 from .rows import is_sketch
 from .screen import print_lines, print_table
-from .selecting import Draws, MetricOptions, selection_of
+from .selecting import Draws, MetricOptions
 from .source import Source
 from .streaming import read_stream
 from .wording import in_options
@@ -73,7 +72,7 @@ def run(
 
         validate = validate_by_period if trend else validate_by_group
         each_level = 0.95 if level is None else level
-        pooled = validate(parse_selection(asked.where, data), lens=asked.lens or "auto", level=each_level)
+        pooled = validate(data, lens=asked.lens or "auto", level=each_level)
     plain = result.to_dict()
     checked = check_metrics(
         gates,
@@ -92,9 +91,7 @@ def run(
 def _evaluate(data: Predictions | Sketches, asked: MetricOptions, keywords: dict[str, Any], file: str) -> Evaluation:
     """Evaluate rows with their groups, or the sketches of a file."""
     if isinstance(data, Predictions):
-        return _describe_reasons(evaluate(data, where=asked.where, **keywords), None)
-    if asked.where is not None:
-        raise ArgumentError("--select", "requires the rows", "use --no-stream, or --where")
+        return _describe_reasons(evaluate(data, **keywords), None)
     if asked.lens is not None:
         data.views(asked.lens)  # raises if they do not have it, which would otherwise be a reason beside every metric
     binning = asked.binning or ""
@@ -111,7 +108,6 @@ def run_clinical(
     file: str,
     *,
     lens: str | None,
-    selections: tuple[str, ...],
     level: float,
     as_json: bool,
     **options: Any,
@@ -125,7 +121,7 @@ def run_clinical(
         lambda name: measure_named(name, ROWS), lambda _: ("value", "low", "high"), "slope < 0.8"
     )
     summary = clinical_summary(
-        parse_selection(selection_of(selections), source.read()),
+        source.read(),
         level=level,
         lens=lens or "auto",
         **draws.keywords(),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from .. import catalogue
 from ..errors import ArgumentError, CalibrantError
 from ..evaluation.recommendation import recommend
-from ..metrics.registry import Catalogue, Metric
+from ..metrics.registry import Metric
 from .screen import print_json, print_lines
 
 # Functions that have other arguments than labels and probabilities, or return more than one number.
@@ -24,11 +21,10 @@ BESIDE = [
 ]
 
 
-def run(name: str | None, use_case: str | None, as_json: bool, properties: Mapping[str, Any]) -> None:
-    """Print the catalogue or a part of it, one metric, or a recommendation."""
-    given = [word for word, has in (("NAME", name), ("--for", use_case), ("properties", properties)) if has]
-    if len(given) > 1:
-        raise ArgumentError(given[0], f"cannot be combined with {given[1]}", f"give either {' or '.join(given)}")
+def run(name: str | None, use_case: str | None, as_json: bool) -> None:
+    """Print the catalogue, one metric, or a recommendation."""
+    if name is not None and use_case is not None:
+        raise ArgumentError("NAME", "cannot be combined with --for", "give either NAME or --for")
     if use_case is not None:
         chosen = recommend(use_case)
         if as_json:
@@ -42,26 +38,10 @@ def run(name: str | None, use_case: str | None, as_json: bool, properties: Mappi
         else:
             print_lines(describe(metric))
     elif as_json:
-        print_json([metric.to_dict() for metric in catalogue.find(**properties)])
-    elif properties:
-        part = Catalogue()
-        for metric in catalogue.find(**properties):
-            part.add(metric)
-        if not len(part):
-            listed = ", ".join(("" if has else "not ") + name.replace("_", "-") for name, has in properties.items())
-            print_lines([f"No metric has all of these properties: {listed}."])
-            return
-        print_lines([*repr(part).split("\n"), "", "`calibrant metrics NAME` describes one metric."])
+        print_json([metric.to_dict() for metric in catalogue.values()])
     else:
-        print_lines(
-            [
-                *repr(catalogue).split("\n"),
-                *BESIDE,
-                "",
-                "`calibrant metrics NAME` describes one metric; `calibrant metrics --for USE_CASE` recommends some; properties such as "
-                "--test --no-bins select some.",
-            ]
-        )
+        closing = "`calibrant metrics NAME` describes one metric; `calibrant metrics --for USE_CASE` recommends some."
+        print_lines([*repr(catalogue).split("\n"), *BESIDE, "", closing])
 
 
 def metric_named(name: str, option: str) -> Metric:

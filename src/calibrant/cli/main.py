@@ -173,7 +173,6 @@ def evaluate(file: str, **options: Any) -> None:
 @cli.command(short_help="Summarize a risk model as a validation study does.")
 @options.source_options(options.score_options)
 @click.option("--lens", help="The event: the positive class of two by default, or class:NAME.")
-@options.select_option
 @options.level_option
 @options.draw_options(200)
 @options.json_option
@@ -457,7 +456,6 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @options.counts_option
 @click.option("--where", metavar="SQL", help="Use only the rows that satisfy a condition in the dialect of the engine.")
 @options.classes_option
-@options.pos_label_option
 @click.option(
     "--no-scores", is_flag=True, help="Leave out the sums for brier, nll and ecd; the query is shorter and faster."
 )
@@ -551,18 +549,16 @@ def report(files: tuple[str, ...], **options: Any) -> None:
     help="Only the metrics recommended for a use case, the best first, and why: classwise, multiclass, direction, local, analysis, "
     "parameter-free, safety, comparison, familiar or clinical.",
 )
-@options.property_options
 @options.json_option
 @options.debug_option
-def metrics(name: str | None, use_case: str | None, as_json: bool, **properties: bool | None) -> None:
+def metrics(name: str | None, use_case: str | None, as_json: bool) -> None:
     """List the metrics, or describe the metric NAME: definition, range, defaults, cautions and reference.
 
-    NAME is an id, or a name of the literature such as "Kuiper statistic". Properties such as --test --no-bins select the metrics that
-    are listed.
+    NAME is an id, or a name of the literature such as "Kuiper statistic".
     """
     from . import listing
 
-    listing.run(name, use_case, as_json, {word: has for word, has in properties.items() if has is not None})
+    listing.run(name, use_case, as_json)
 
 
 @cli.command(short_help="Evaluate the predictions of a real model.")

@@ -322,14 +322,6 @@ def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
     return value
 
 
-select_option = click.option(
-    "--select",
-    "selections",
-    metavar="ROWS",
-    multiple=True,
-    help="Use only some rows: label:NAME (true class), predicted:NAME, output:LOW:HIGH (predicted probability of the positive class of "
-    "two, or of the top label) or output:LOW:HIGH:CLASS. Names may be a comma-separated list. Can be repeated; rows satisfy all.",
-)
 level_option = click.option(
     "--level",
     type=float,
@@ -368,7 +360,6 @@ metric_options = with_options(
         help="Further option of metrics, such as edge=drop, or of one metric, such as gece.gamma=0.05; calibrant metrics NAME lists them. "
         "Can be repeated.",
     ),
-    select_option,
 )
 
 
@@ -506,25 +497,4 @@ meta_option = click.option(
     multiple=True,
     callback=read_pairs,
     help="Fact to show in the report, such as model=churn-gbm or owner=Risk. Can be repeated.",
-)
-
-
-# The properties of metrics in the words of the command line; the library defines them in metrics/properties.py.
-PROPERTIES = {
-    "proper": "Strictly proper scores.",
-    "test": "With a test of calibration of its own.",
-    "direction": "Shows over- or underconfidence.",
-    "bins": "Groups rows into bins.",
-    "full-vector": "Shows errors of the whole predicted distribution.",
-    "weights": "Supports weights.",
-    "sketch": "Can be computed from a sketch.",
-    "certain": "The definition is certainly that of the paper.",
-    "reproducible": "No random numbers, no dependence on the order of the rows.",
-    "representative": "One row has little influence.",
-    "interpretable": "On the scale of a probability.",
-    "parsimonious": "No parameter to choose.",
-    "efficient": "Grows no faster than N log N.",
-}
-property_options = with_options(
-    *(click.option(f"--{name}/--no-{name}", default=None, help=text) for name, text in PROPERTIES.items())
 )

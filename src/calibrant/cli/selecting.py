@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import and_
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
 from ..metrics.registry import Metric
 from ..views.lenses import Lens, class_groups
-from ..views.selections import Selection, select
 from .listing import metric_named
 
 EXAMPLE = 'write it as "animal=cat,dog; vehicle=car"'
-FORMS = "write label:NAME, predicted:NAME, output:LOW:HIGH or output:LOW:HIGH:CLASS"
 
 
 class MetricOptions(NamedTuple):
@@ -25,7 +21,6 @@ class MetricOptions(NamedTuple):
     binning: str | None
     class_groups: str | None
     further: dict[str, Any]
-    selections: tuple[str, ...]
 
     @classmethod
     def take(cls, options: dict[str, Any]) -> MetricOptions:
@@ -33,18 +28,13 @@ class MetricOptions(NamedTuple):
         return cls(**{name: options.pop(name) for name in cls._fields})
 
     @property
-    def where(self) -> Selection | None:
-        """The rows of ``--select``."""
-        return selection_of(self.selections)
-
-    @property
     def stated(self) -> dict[str, Any]:
         """The options of metrics that were given, by their names."""
-        own = {name: value for name, value in self._asdict().items() if name not in ("further", "selections")}
+        own = {name: value for name, value in self._asdict().items() if name != "further"}
         return {name: value for name, value in {**own, **self.further}.items() if value is not None}
 
     def keywords(self) -> dict[str, Any]:
-        """Keywords of `evaluate`, without the selection of rows."""
+        """Keywords of `evaluate`."""
         stated = {"lens": self.chosen_lens, "bins": self.bins}
         binning = {} if self.binning is None else {"binning": self.binning}
         return {**{name: v for name, v in stated.items() if v is not None}, "options": {**binning, **self.further}}
@@ -62,7 +52,7 @@ class MetricOptions(NamedTuple):
         """Keywords of `assess` and `compare`, with the further options of one metric."""
         if self.further and len(metrics) > 1:
             raise ArgumentError("--option", "applies to one metric", "use --metric")
-        stated = {"lens": self.chosen_lens, "bins": self.bins, "binning": self.binning, "where": self.where}
+        stated = {"lens": self.chosen_lens, "bins": self.bins, "binning": self.binning}
         found = {name: value for name, value in stated.items() if value is not None}
         for key, value in self.further.items():
             name, dot, option = key.rpartition(".")
@@ -107,30 +97,3 @@ def read_class_groups(groups: str) -> Lens:
     if len(mapping) < 2:
         raise ArgumentError("--class-groups", "must have two or more groups; got 1", EXAMPLE)
     return class_groups(mapping)
-
-
-def selection_of(texts: Sequence[str]) -> Selection | None:
-    """The rows that satisfy every ``--select``; None without one."""
-    return reduce(and_, map(_selection, texts)) if texts else None
-
-
-def _selection(text: str) -> Selection:
-    kind, _, rest = text.partition(":")
-    kind = kind.strip()
-    if kind in ("label", "predicted"):
-        names = [name.strip() for name in rest.split(",") if name.strip()]
-        if names:
-            return select.label(*names) if kind == "label" else select.predicted(*names)
-    elif kind == "output":
-        low, _, more = rest.partition(":")
-        high, sign, of = more.partition(":")
-        try:
-            bounds = float(low or 0), float(high or 1)
-        except ValueError:
-            raise ArgumentError("--select", f"{text!r} has a bound that is not a number", FORMS) from None
-        if rest and not (sign and not of.strip()):
-            try:
-                return select.output(*bounds, of=of.strip() or None)
-            except ArgumentError as error:
-                raise ArgumentError("--select", error.problem) from None
-    raise ArgumentError("--select", f"{text!r} is not a selection of rows", FORMS)

@@ -13,7 +13,6 @@ from .places import place_of
 OPTIONS = {
     "y_true": ("--label",),
     "lens": ("--lens", "--class-groups"),
-    "where": ("--select", "--where"),
     "y_prob": ("--models", "--prob", "--probs", "--logits", "--confidence-column"),
     "scores": ("--prob", "--probs", "--logits"),
     "prob": ("--prob", "--probs"),

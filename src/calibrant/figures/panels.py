@@ -171,7 +171,6 @@ def classwise_panels(
     y_prob: Any = None,
     *,
     show: int | Sequence[Any] = MOST_CLASSES,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
     **options: Any,
@@ -184,7 +183,6 @@ def classwise_panels(
     y_prob
     show : int or sequence, default 12
         Number of classes, the most frequent ones, or the classes by name or index.
-    where
     sample_weight
     pos_label
     **options
@@ -211,7 +209,7 @@ def classwise_panels(
     >>> list(classwise_panels(drawn.y_true, drawn.y_prob, show=2).diagrams)
     ['class 2', 'class 1']
     """
-    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label, where))
+    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label))
     return ReliabilityPanels(
         {name: reliability_diagram(source, lens=f"class:{key}", **options) for name, key in classes_shown(source, show)}
     )
@@ -223,7 +221,6 @@ def ordinal_panels(
     y_prob: Any = None,
     *,
     show: int | Sequence[Any] = MOST_CLASSES,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
     **options: Any,
@@ -236,7 +233,6 @@ def ordinal_panels(
     y_prob
     show : int or sequence, default 12
         Largest number of cuts, evenly spread over the classes, or the classes at which the order is cut, by name or index.
-    where
     sample_weight
     pos_label
     **options
@@ -268,7 +264,7 @@ def ordinal_panels(
     >>> list(cal.figures.ordinal_panels(drawn.y_true, drawn.y_prob).diagrams)
     ['at most 0', 'at most 1']
     """
-    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label, where))
+    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label))
     cuts = [view.lens.removeprefix("ordinal:") for view in views_of(source, "ordinal")]
     if isinstance(show, (int, np.integer)) and not isinstance(show, bool):
         count = min(check_whole(show, "show"), len(cuts))

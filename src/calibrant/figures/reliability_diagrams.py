@@ -24,7 +24,7 @@ from ..views.lenses import Lens
 from ..views.resolve import resolve
 from ..views.view import View
 from .base import Diagram, one_view
-from .drawing import DrawOptions, draw_reliability
+from .drawing import DrawOptions, bound_label, draw_reliability
 from .fits import FittedCurve, corp_curve, no_bounds, smooth_curve
 from .models import find_metric, metric_label
 from .styling import plots
@@ -41,14 +41,6 @@ Uncertainty = Literal[
 
 KINDS = ("line", "bars", "roof", "smooth", "corp")
 WAYS = ("auto", *BINOMIAL, "standard_error", "bootstrap", "consistency", "band", None)
-HOW_WORDS = {
-    "clopper_pearson": "Clopper-Pearson intervals",
-    "jeffreys": "Jeffreys intervals",
-    "wilson": "Wilson intervals",
-    "bootstrap": "bootstrap intervals",
-    "consistency": "consistency bars",
-    "band": "simultaneous band",
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,7 +137,7 @@ class ReliabilityDiagram(Diagram):
         return {name: values for name, values in self.curve.to_dict().items() if name != "bandwidth"}
 
     def _title(self) -> str:
-        bounds = "" if self.how is None else f", {how_words(self.how, self.level)}"
+        bounds = "" if self.how is None else f", {bound_label(self)}"
         values = "".join(f", {metric_label(id, self.lens)} {number(value)}" for id, value in self.metrics.items())
         return f"Reliability diagram ({self.kind}, {self.lens}{bounds}{values})"
 
@@ -174,13 +166,6 @@ class ReliabilityDiagram(Diagram):
         return draw_reliability(self, ax, DrawOptions(counts=counts, labels=labels, scale=scale), style)
 
 
-def how_words(how: str, level: float | None) -> str:
-    """Kind of the intervals as text."""
-    if how == "standard_error" or level is None:
-        return "plus or minus one standard error"
-    return f"{100 * level:g}% {HOW_WORDS[how]}"
-
-
 def metric_value(metric: Metric, view: View, rule: BinningRule) -> float:
     """The metric of a view, with the bins of the diagram if the metric has the same defaults."""
     options = metric.options
@@ -196,7 +181,6 @@ def reliability_diagram(
     bins: Bins = BINS,
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "auto",
-    where: Any = None,
     kind: Kind = "line",
     level: float | None = 0.95,
     uncertainty: Uncertainty | None = "auto",
@@ -222,7 +206,6 @@ def reliability_diagram(
         Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"``, ``"quantile"`` or a rule of
         `calibrant.binning`.
     lens
-    where
     kind : {"line", "bars", "roof", "smooth", "corp"}, default "line"
         Form of the diagram. ``"line"``: a marker at the mean score of each bin. ``"bars"``: bars with the gap hatched. ``"roof"``:
         bars whose tops are parallel to the diagonal, so that the gap is visible at any score. ``"smooth"``: kernel regression with
@@ -287,7 +270,7 @@ def reliability_diagram(
     check_choice(uncertainty, "uncertainty", WAYS)
     if level is not None:
         check_fraction(level, "level")
-    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label), lens)
     how = None if level is None else _uncertainty_of(view, kind, uncertainty)
     level = level or 0.95
     rule = binning_rule(bins, binning)

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, ColumnError, GroupError, InputTypeError, ShapeError
+from ..errors import ArgumentError, ColumnError, GroupError, ShapeError
 from .convert import column, is_frame, is_missing, is_missing_text, match_columns, pick_columns
 from .expressions import check_expression, condition_error, first_line, quoted
 from .frames import column_names
@@ -54,14 +54,6 @@ class GroupColumns:
     def plain(self) -> bool:
         """Whether these are the values of a single column."""
         return len(self.factors) == 1 and len(self.factors[0]) == 1 and self.factors[0][0].kind == "column"
-
-    def take(self, rows: Any) -> GroupColumns:
-        """Return the groupings of some rows."""
-        return GroupColumns(self.factors, {factor: values[rows] for factor, values in self.values.items()})
-
-    def missing(self) -> Array:
-        """Return a mask of the rows without a value in one of the columns."""
-        return np.logical_or.reduce([missing_in(values) for values in self.values.values()])
 
 
 @dataclass(frozen=True)
@@ -290,7 +282,7 @@ def _numbers(values: Array) -> Array:
 
 def _whole(values: Array) -> Array:
     """Return real numbers that are all whole as integers, so that a decade is 60 and not 60.0."""
-    whole = values.dtype.kind == "f" and not missing_in(values).any() and bool((values == np.rint(values)).all())
+    whole = values.dtype.kind == "f" and not np.ma.is_masked(values) and bool((values == np.rint(values)).all())
     return values.astype(np.int64) if whole and bool((np.abs(values) < 2**53).all()) else values
 
 
@@ -459,27 +451,6 @@ def _divided(factor: Factor, values: Any, n: int, counts: Array | None) -> tuple
         if error.row is None or factor.kind == "column" or not error.problem.startswith("missing"):
             raise
         raise error.replaced(problem=f"missing value in {factor.name}") from None
-
-
-def missing_in(values: Any) -> Array:
-    """Return a mask of the missing values of a column, an array, or a list."""
-    if isinstance(values, np.ma.MaskedArray):
-        inner = np.asarray(values.data)
-        mask = np.ma.getmaskarray(values)
-        return mask if inner.dtype.kind == "O" else mask | missing_in(inner)
-    try:
-        array = column(values, "groups").array
-    except InputTypeError as error:
-        if error.row is None:
-            raise
-        array = np.array([None if is_missing(value) else 0 for value in values], dtype=object)
-    if array.dtype.kind == "M":
-        return np.isnat(array)
-    if array.dtype.kind == "f":
-        return np.isnan(array)
-    if array.dtype.kind == "O":
-        return np.array([is_missing(value) for value in array.tolist()], dtype=bool)
-    return np.zeros(len(array), bool)
 
 
 def _quantile_groups(factor: Factor, given: Any, n: int, counts: Array | None) -> tuple[Array, tuple[str, ...], str]:

@@ -19,7 +19,7 @@ from ..recalibration.choosing import rows_summing_to_one
 from ..sketches.collection import Sketches
 from ..util.checks import check_choice
 from ..util.files import check_writable
-from ..util.results import number, percent
+from ..util.results import number, percent, pvalue_clause
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, paired_models
 from .building import Report, build
@@ -30,7 +30,7 @@ from .plain import render_markdown
 from .recalibration import most_rows, sampled_rows
 from .settings import Settings
 from .tables import side_table
-from .verdict import ALPHA, chance
+from .verdict import ALPHA
 from .weaknesses import adjust_known
 from .wording import mean_name, percents, rate_name
 
@@ -449,7 +449,7 @@ def _change(main: ComparedMetric) -> str:
     if judged.adjusted is None:
         return f"{moved}; a change from or to an infinite value cannot be tested."
     verdict = "statistically significant" if judged.found else "not statistically significant"
-    return f"{moved}; the change is {verdict} ({chance(judged.adjusted)})."
+    return f"{moved}; the change is {verdict} ({pvalue_clause(judged.adjusted)})."
 
 
 def _over_time(periods: tuple[Side, ...], outcome: str) -> str:

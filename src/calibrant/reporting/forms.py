@@ -27,18 +27,7 @@ class Document(Result):
         """Render Markdown."""
 
     def text(self, form: Form) -> str:
-        """Render the document.
-
-        Parameters
-        ----------
-        form : {"html", "md", "json"}
-            The form.
-
-        Returns
-        -------
-        str
-            The rendered document.
-        """
+        """Render the document in one of its forms."""
         return self._content(form).decode()
 
     def _page(self) -> str:

@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from .building import Report
     from .comparing import ReportComparison
 
-INTERVAL_LEVEL = 0.95
 # Parts of lines of the header that the page always shows: how many rows were dropped, and that there was a sketch.
 ALWAYS_SHOWN = ("dropped because of missing values", "from a sketch")
 # Longer names of events are cut in axis titles.
@@ -262,7 +261,7 @@ def _page_data(sides: Overlay, reports: Sequence[Report], charts: dict[str, Any]
         "weights": cells.weight_kind,
         "soft": any(report.cells is not None and report.cells.is_soft for report in reports),
         "binning": "equal_mass" if first.diagram.binning == "equal_mass" else "equal_width",
-        "level": first.diagram.level or INTERVAL_LEVEL,
+        "level": first.diagram.level or 0.95,
         "chosen": reports[sides.focus].threshold.threshold if len(reports) > 1 else first.threshold.threshold,
         "outcome": shown(first.outcome),
         "titles": [_titles(lens, first.outcome) for lens in lenses],

@@ -28,6 +28,7 @@ from ..util.progress import track
 from .content import MetricRow, Metrics
 from .recalibration import row_count
 from .settings import Settings
+from .wording import static_texts
 
 # The largest number of rows times classes that are resampled. No measured times decide, so that the same input gives the same report.
 MOST_ENTRIES = 300_000
@@ -119,22 +120,6 @@ def evaluate_cells(p: Predictions, sketches: Sketches | None, metrics: list[Metr
     return evaluation
 
 
-DISCRIMINATION = (
-    (
-        "auroc",
-        "Area under the ROC curve",
-        "Probability that a random positive row has a higher score than a random negative row",
-        "Hanley and McNeil (1982): The meaning and use of the area under a receiver operating characteristic (ROC) curve",
-    ),
-    (
-        "average_precision",
-        "Average precision",
-        "Area under the precision-recall curve; an uninformative model scores the prevalence",
-        "Davis and Goadrich (2006): The relationship between precision-recall and ROC curves",
-    ),
-)
-
-
 def _discrimination(p: Predictions) -> tuple[MetricRow, ...]:
     """Return the rows of AUROC and average precision, or why they have no value."""
     values: tuple[float | None, float | None] = (None, None)
@@ -147,17 +132,17 @@ def _discrimination(p: Predictions) -> tuple[MetricRow, ...]:
     return tuple(
         MetricRow(
             id=id,
-            name=name,
+            name=text["name"],
             value=value,
             ideal=1.0,
             lens="binary" if p.kind == "binary" else "classwise",
-            meaning=f"{meaning}{mean}.",
+            meaning=f"{text['meaning']}{mean}.",
             caution="a ranking measure: it does not depend on calibration",
-            reference=paper,
+            reference=text["reference"],
             reason=reason,
             group="discrimination",
         )
-        for (id, name, meaning, paper), value in zip(DISCRIMINATION, values, strict=True)
+        for (id, text), value in zip(static_texts("texts.toml")["discrimination"].items(), values, strict=True)
     )
 
 

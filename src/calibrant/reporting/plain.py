@@ -6,10 +6,10 @@ import re
 from functools import cache
 from typing import Any
 
+from ..util.results import pvalue_clause
 from .interactive import shown
 from .tables import Table
 from .templates import environment
-from .verdict import chance
 
 # Characters that begin an element, an entity, emphasis, code, a link or a cell; "p < 0.001" is not affected.
 SPECIAL = re.compile(
@@ -71,5 +71,5 @@ def _environment() -> Any:
         autoescape=False,
         line=lambda text: Markup(line(text)),  # noqa: S704
         table=lambda table: Markup("\n".join(table_lines(table))),  # noqa: S704
-        chance=chance,
+        chance=pvalue_clause,
     )

@@ -22,6 +22,7 @@ from ..recalibration.choosing import (
 from ..recalibration.methods import METHODS
 from ..recalibration.scores import Scores
 from .content import CalibratorRow, CalibratorTable
+from .wording import static_texts
 
 FOLDS = 5
 # The cost of fitting grows faster than the number of rows; more rows would not change the choice.
@@ -31,23 +32,6 @@ SHARE = (
     "Error removed: 1 - smECE after / smECE before recalibration, on held-out data. The smECE of a perfectly calibrated model is above "
     "0 in a finite sample, so this estimate is conservative."
 )
-# Names of calibration methods in running text, where the identifier itself is not one.
-TITLES = {
-    "temperature": "temperature scaling",
-    "bias_corrected_temperature": "bias-corrected temperature scaling",
-    "matrix": "matrix scaling",
-    "dirichlet": "Dirichlet calibration",
-    "ensemble_temperature": "ensemble temperature scaling",
-    "quadratic_logit": "quadratic logit calibration",
-    "spline": "spline calibration",
-    "kernel": "kernel calibration",
-    "histogram": "histogram binning",
-    "top_label_histogram": "top-label histogram binning",
-    "near_isotonic": "near-isotonic regression",
-    "scaling_binning": "scaling-binning",
-    "miscalibration_aware_temperature": "miscalibration-aware temperature scaling",
-    "venn_abers": "Venn-Abers calibration",
-}
 
 
 def sampled_rows(n: int, most: int, seed: int) -> NDArray[np.intp]:
@@ -118,7 +102,8 @@ def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTa
 def calibrators_of(chosen: Recalibration, folds: int, share: float | None = None) -> CalibratorTable:
     """Return the result of `recalibrate` as a section; `share` is the share of the calibration error that the chosen method removes."""
     own = METHODS.get(chosen.method)
-    description = TITLES.get(chosen.method) or (own.title if own else "") or chosen.method.replace("_", " ")
+    titles = static_texts("texts.toml")["methods"]
+    description = titles.get(chosen.method) or (own.title if own else "") or chosen.method.replace("_", " ")
     temperature = getattr(chosen.calibrator, "temperature_", None)
     if temperature is not None and math.isfinite(temperature):
         description += f" (T = {temperature:.3g})"

@@ -13,13 +13,9 @@ from typing import Any
 Spec = dict[str, Any]
 Values = Sequence[Mapping[str, Any]]
 
-# The height of the bars is a number of rows or, for several sides, a share of the rows of each.
-ROWS, SHARE = "rows", "share of rows"
 # Width of an image.
 WIDTH = 420
-IDEAL, FLEXIBLE, LOGISTIC = "ideal", "flexible (loess)", "logistic"
 WITH_EVENT, WITHOUT_EVENT = "with the event", "without the event"
-MODEL, TREAT_ALL, TREAT_NONE = "model", "treat all", "treat none"
 
 
 @cache
@@ -71,7 +67,8 @@ def histogram_spec(bars: Mapping[str, Values]) -> Spec:
     ``bins`` have ``left``, ``right`` and ``rows``; ``steps`` have ``at``, ``share``, ``place``, ``colour`` and ``dash``.
     """
     heights = [bar["rows"] for bar in bars["bins"]] or [step["share"] for step in bars["steps"]]
-    title = SHARE if bars["steps"] else ROWS
+    # For several sides, a share of the rows of each.
+    title = "share of rows" if bars["steps"] else "rows"
     return chart("histogram", bars, heightTitle=title, heightMax=max(heights, default=1) or 1)
 
 
@@ -90,8 +87,8 @@ def curve_spec(points: Values, end: float, titles: tuple[str, str]) -> Spec:
 
     `points` have `risk`, `observed`, `low`, `high`, `logistic`, `from`, `to` and `tip`.
     """
-    lines = [{"risk": at, "value": at, "what": IDEAL} for at in (0, end)]
-    lines += _lines(points, "risk", {FLEXIBLE: "observed", LOGISTIC: "logistic"})
+    lines = [{"risk": at, "value": at, "what": "ideal"} for at in (0, end)]
+    lines += _lines(points, "risk", {"flexible (loess)": "observed", "logistic": "logistic"})
     return chart("curve", _curve_data(points, lines, "risk"), end=end, riskTitle=titles[0], rateTitle=titles[1])
 
 
@@ -106,8 +103,8 @@ def risks_spec(bars: Values, end: float, title: str) -> Spec:
 def benefit_spec(points: Values, end: float) -> Spec:
     """Return the decision curve; `points` have `threshold`, `model`, `low`, `high`, `treat_all`, `from`, `to` and `tip`."""
     top = max(*(v["model"] if v["high"] is None else v["high"] for v in points), 0.02)
-    lines = [{"threshold": at, "value": 0, "what": TREAT_NONE} for at in (0, end)]
-    lines += _lines(points, "threshold", {MODEL: "model", TREAT_ALL: "treat_all"})
+    lines = [{"threshold": at, "value": 0, "what": "treat none"} for at in (0, end)]
+    lines += _lines(points, "threshold", {"model": "model", "treat all": "treat_all"})
     return chart("benefit", _curve_data(points, lines, "threshold"), end=end, top=top)
 
 

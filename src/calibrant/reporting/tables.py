@@ -173,12 +173,9 @@ def judgement(found: bool | None, gap: float, lens: str) -> str:
 
 def places_found(weaknesses: Weaknesses) -> str:
     """State how many subsets were tested, and how many have a significant gap."""
-    places = "1 subset was" if weaknesses.looked_at == 1 else f"{weaknesses.looked_at:,} subsets were"
-    count = f"{weaknesses.found:,}" if weaknesses.found else "none"
-    those = "them" if weaknesses.tested == weaknesses.looked_at else f"the {weaknesses.tested:,} that could be tested"
     return (
-        f"{places} examined; in {count} of {those} the gap is statistically significant (level {weaknesses.alpha:g}, p-values adjusted by "
-        f"{weaknesses.correction.capitalize()}'s method)."
+        f"Subsets examined: {weaknesses.looked_at:,}, tested: {weaknesses.tested:,}, with a statistically significant gap: {weaknesses.found:,} "
+        f"(level {weaknesses.alpha:g}, p-values adjusted by {weaknesses.correction.capitalize()}'s method)."
     )
 
 
@@ -385,7 +382,7 @@ def item_table(tripod: Tripod) -> Table:
         text_column("number", "item"),
         text_column("topic", "topic"),
         text_column("studies", "studies"),
-        text_column("filled", "text from the results", lambda text: text or tripod.empty),
+        text_column("filled", "text from the results", lambda text: text or tripod.texts["empty"]),
         text_column("prompt", "question to the authors"),
     )
     return Table("tripod", columns, tripod.items)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any, ClassVar, NamedTuple
 
 from ..clinical.performance import ClinicalRow, ClinicalSummary
@@ -17,6 +15,7 @@ from ..util.version import __version__
 from .plain import render_markdown
 from .provenance import time_stamp
 from .tables import summary_table
+from .wording import static_texts
 
 # Rows of the summary that a sentence quotes, and those of the table of item 23a.
 QUOTED = ("c", "intercept", "slope", "oe", "ici", "scaled_brier")
@@ -35,8 +34,7 @@ class Item(NamedTuple):
 @cache
 def statement_items() -> tuple[Item, ...]:
     """Return the items of the statement."""
-    text = (files(__package__) / "static" / "tripod.toml").read_text(encoding="utf-8")
-    return tuple(Item(*fields) for fields in tomllib.loads(text)["item"])
+    return tuple(Item(*fields) for fields in static_texts("tripod.toml")["item"])
 
 
 @dataclass(frozen=True)
@@ -84,15 +82,6 @@ class Tripod(Result):
 
     _hidden = ("summary",)
     _width: ClassVar[int] = 4
-    note: ClassVar[str] = (
-        "Items of the TRIPOD+AI statement, numbered as in its checklist of January 2024. Text from the results is a draft; items without such "
-        "text are to be filled by the authors. D: studies that develop a model, E: studies that evaluate one."
-    )
-    empty: ClassVar[str] = "To be filled by the authors."
-    reference: ClassVar[str] = (
-        "Collins GS, Moons KGM, Dhiman P, et al. TRIPOD+AI statement: updated guidance for reporting clinical prediction models that use "
-        "regression or machine learning methods. BMJ 2024;385:e078378. doi:10.1136/bmj-2023-078378"
-    )
 
     items: tuple[TripodItem, ...]
     summary: ClinicalSummary
@@ -104,6 +93,12 @@ class Tripod(Result):
         raise ArgumentError(
             "number", f"{number!r} is not an item", f"choose one of {', '.join(item.number for item in self.items)}"
         )
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The ``note`` on the items, the text of an ``empty`` one, and the ``reference`` of the statement."""
+        texts: dict[str, str] = static_texts("texts.toml")["tripod"]
+        return texts
 
     def to_markdown(self) -> str:
         """Render the items as Markdown.

@@ -245,7 +245,7 @@ def _sentences(
         return [reason] if mean is None else [sentence(mean.means()), reason]
     assert tested.pvalue is not None
     if direction == "none":
-        return [f"No statistically significant miscalibration{means} ({chance(tested.pvalue)})."]
+        return [f"No statistically significant miscalibration{means} ({pvalue_clause(tested.pvalue)})."]
     if mean is None:
         start = f"At least one of the {views} classes is miscalibrated"
     elif direction == "mixed":
@@ -255,7 +255,7 @@ def _sentences(
             start = f"Miscalibrated; {known}{means}"
     else:
         start = mean.deviation()
-    sentences = [sentence(start), f"Statistically significant ({chance(tested.pvalue)})."]
+    sentences = [sentence(start), f"Statistically significant ({pvalue_clause(tested.pvalue)})."]
     if other is not None and other.off:
         sentences.append(f"Also {other.deviation()}.")
     return [*sentences, *filter(None, [recalibration_sentence(recalibration)])]
@@ -323,12 +323,3 @@ def recalibration_sentence(calibrators: CalibratorTable) -> str:
         f"{name} {'removes' if sure else 'may remove'} {percent(chosen.error_removed, 0)} of the calibration error on held-out data "
         f"({change}{improved})."
     )
-
-
-def chance(pvalue: float) -> str:
-    """Format a p-value.
-
-    >>> chance(0.03214), chance(1e-9)
-    ('p = 0.0321', 'p < 0.001')
-    """
-    return pvalue_clause(pvalue)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
 from ..util.results import percent
 
 # The side of the diagonal on which a point lies; whether the difference is significant is another question.
@@ -13,6 +18,12 @@ LENSES = {
     "ordinal": "cumulative probabilities of ordered classes",
     "canonical": "all class probabilities",
 }
+
+
+@cache
+def static_texts(name: str) -> dict[str, Any]:
+    """Return a file of texts by their names."""
+    return tomllib.loads((files(__package__) / "static" / name).read_text(encoding="utf-8"))
 
 
 def event_of(lens: str, outcome: str = "") -> str:

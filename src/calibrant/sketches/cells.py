@@ -22,7 +22,6 @@ from ..errors import (
 )
 from ..input.convert import _native, is_frame, missing_values
 from ..input.expressions import quoted
-from ..input.frames import opposite_of
 from ..input.missing import DROP, Dropped, all_missing
 from ..util.checks import check_choice
 from .files.columns import EXACT, names_as_written
@@ -34,7 +33,6 @@ from .sketch import MOST_ROWS, Sketch
 from .warehouse import FAULTS, HALF, LOG_HALF, ROW_SUMS, VERSION
 
 Counts = NDArray[np.int64]
-OTHERS = ("other_first", "other_last")
 QUERY = "run the query again, and keep its columns as they are"
 # The fields of the plan that a missing value belongs to, and the error for each.
 MISSING: dict[int, tuple[str, type[CalibrantError]]] = {
@@ -116,7 +114,7 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
         for name, chosen in zip(named, np.split(order, ends[:-1]), strict=True):
             if len(chosen):
                 parts[name] = part(chosen)
-    return Cells(spec.kind, _classes(spec, columns, good), parts, dropped)
+    return Cells(spec.kind, spec.classes, parts, dropped)
 
 
 def _columns(table: Any) -> Mapping[str, Any]:
@@ -125,7 +123,7 @@ def _columns(table: Any) -> Mapping[str, Any]:
         paths = paths_of(table)
         with open_rows(paths, common_kind(paths, None)) as rows:
             group = next((name for name in rows.names if name.lower() == "group_name"), None)
-            typed, _ = rows.typed_table(name for name in rows.names if name.lower() not in ("group_name", *OTHERS))
+            typed, _ = rows.typed_table(name for name in rows.names if name.lower() != "group_name")
             listed = ", ".join(map(quoted, rows.names))
             found = dict(rows.connection.execute(f"SELECT {listed} FROM {typed}").fetchnumpy())  # noqa: S608
             if group is not None and rows.printed:
@@ -185,7 +183,7 @@ def _spec(columns: Mapping[str, Any]) -> _Spec:
     except ValueError:
         classes = ()
     kind = dict(pairs).get("kind")
-    if kind not in ("binary", "confidence", "multiclass") or not classes:
+    if kind not in ("binary", "confidence", "multiclass") or len(classes) < 2:
         raise InputTypeError("table", "the column 'calibrant' was changed", QUERY)
     names = {role: [text for key, text in pairs if key == role] for role in ("label", "prob", "by", "counts")}
     shown = {role: ", ".join(found) for role, found in names.items() if found}
@@ -367,33 +365,3 @@ def _row_sums(
 def _total(values: Counts) -> int:
     """The exact sum of integers of 64 bits."""
     return (int((values >> 32).sum()) << 32) + int((values & ((1 << 32) - 1)).sum())
-
-
-def _classes(spec: _Spec, columns: Mapping[str, Any], good: Any) -> tuple[Any, ...]:
-    """The classes; that of the negative rows by their label, where only the positive one was named."""
-    if len(spec.classes) > 1:
-        return spec.classes
-    positive = spec.classes[0]
-    negative = good & (_whole(columns, "outcome") == 0)
-    others = set()
-    for name in OTHERS:
-        if name not in columns:
-            raise InputTypeError("table", f"lacks the column {name!r}", QUERY)
-        others |= {_label(value) for value, chosen in zip(_listed(columns[name]), negative, strict=True) if chosen}
-    if not others:
-        others = set(filter(None, [opposite_of(str(positive))]))
-        if not others:
-            raise LabelError("label", f"all labels are {positive!r}", "pass classes with both labels")
-    if len(others) > 1:
-        listed = ", ".join(repr(name) for name in sorted(others)[:3])
-        raise LabelError("label", f"has further labels besides {positive!r}: {listed}", "pass classes")
-    other = others.pop()
-    names = names_as_written([str(positive), other])
-    return names[other], names[str(positive)]
-
-
-def _label(value: Any) -> str:
-    """A label as text. Empty text may have become a missing value, and integers beside missing values doubles."""
-    if value is None or value != value:
-        return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

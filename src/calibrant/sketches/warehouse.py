@@ -86,7 +86,7 @@ class Plan(NamedTuple):
     by: str | None = None
     counts: str | None = None
     classes: tuple[Any, ...] = (0, 1)
-    """The classes in order; without the first, the second stands for itself and all other labels for the first."""
+    """The classes in order."""
     kind: str = "binary"
     scores: bool = True
 
@@ -101,7 +101,7 @@ class Plan(NamedTuple):
         pairs: list[tuple[str, Any]] = [("calibrant", VERSION), ("kind", self.kind), ("label", self.label)]
         pairs += [("prob", name) for name in self.prob]
         pairs += [(name, value) for name, value in (("by", self.by), ("counts", self.counts)) if value is not None]
-        pairs += [("text" if isinstance(name, str) else "number", name) for name in self.classes if name is not None]
+        pairs += [("text" if isinstance(name, str) else "number", name) for name in self.classes]
         return urlencode([*pairs, ("scores", int(self.sums_rows))])
 
 
@@ -114,7 +114,6 @@ def cells_query(
     by: str | None = None,
     counts: str | None = None,
     classes: Sequence[Any] | None = None,
-    pos_label: Any = None,
     where: str | None = None,
     input: Literal["prob", "confidence"] = "prob",
     scores: bool = True,
@@ -134,15 +133,13 @@ def cells_query(
         Column of the probability of the positive class; or columns of one probability per class, of at least three classes, for the lens
         ``"top_label"``.
     label : str
-        Column of the labels: numbers from 0 or booleans; other labels require `classes` or `pos_label`.
+        Column of the labels: numbers from 0 or booleans; other labels require `classes`.
     by : str, optional
         Column of groups; each group has sketches of its own.
     counts : str, optional
         Column with the number of identical rows that each row represents.
     classes : sequence, optional
         Labels of the classes in the order of the columns, for two classes the negative one first.
-    pos_label : object, optional
-        Label of the positive class of two. All other rows must have one and the same label, which is checked when the result is read.
     where : str, optional
         SQL condition that selects rows, in the dialect of the engine. It is inserted as it is.
     input : {"prob", "confidence"}, default "prob"
@@ -188,7 +185,7 @@ def cells_query(
     check_choice(dialect, "dialect", tuple(DIALECTS))
     check_choice(input, "input", ("prob", "confidence"))
     own = DIALECTS[dialect]
-    plan = _plan(prob, label, by, counts, classes, pos_label, input, scores)
+    plan = _plan(prob, label, by, counts, classes, input, scores)
     steps = row_steps(plan, own)
     source = ".".join(quoted(part, own, "table") for part in _parts(table))
     if where is not None and not where.strip():
@@ -211,7 +208,7 @@ def cells_query(
     )
 
 
-def _plan(prob: Any, label: Any, by: Any, counts: Any, classes: Any, pos_label: Any, input: str, scores: bool) -> Plan:
+def _plan(prob: Any, label: Any, by: Any, counts: Any, classes: Any, input: str, scores: bool) -> Plan:
     """The checked arguments of a query."""
     probs = (prob,) if isinstance(prob, str) else tuple(prob) if isinstance(prob, (list, tuple)) else ()
     for argument, name in (
@@ -238,14 +235,6 @@ def _plan(prob: Any, label: Any, by: Any, counts: Any, classes: Any, pos_label: 
     given = None if classes is None else tuple(classes)
     if given is not None and (len(given) != k or len({str(name) for name in given}) != k):
         raise ArgumentError("classes", f"must be {k} different labels; got {list(given)}")
-    if pos_label is not None:
-        if k > 2:
-            raise ArgumentError("pos_label", "applies to two classes", "use classes")
-        if given is not None and str(given[1]) != str(pos_label):
-            given = given[::-1]
-        if given is not None and str(given[1]) != str(pos_label):
-            raise ArgumentError("pos_label", f"{pos_label!r} is not among the classes {list(given)}")
-        given = (None, pos_label) if given is None else given
     kind = "confidence" if input == "confidence" else "binary" if k == 2 else "multiclass"
     return Plan(probs, label, by, counts, tuple(range(k)) if given is None else given, kind, scores)
 
@@ -304,11 +293,9 @@ def _code(classes: tuple[Any, ...], own: Dialect) -> str:
     """The index of a label, which is compared as text; NULL if it is unknown."""
     pairs = []
     for place, name in enumerate(classes):
-        if name is not None:
-            listed = ", ".join(literal(text, own) for text in _spellings(name, classes == (0, 1)))
-            pairs.append(f"WHEN label_text IN ({listed}) THEN {place}")
-    others = "WHEN label_text IS NOT NULL THEN 0 " if classes[0] is None else ""
-    return f"CASE {' '.join(pairs)} {others}END"
+        listed = ", ".join(literal(text, own) for text in _spellings(name, classes == (0, 1)))
+        pairs.append(f"WHEN label_text IN ({listed}) THEN {place}")
+    return f"CASE {' '.join(pairs)} END"
 
 
 def _spellings(name: Any, booleans: bool) -> list[str]:
@@ -442,9 +429,6 @@ def sums_of(plan: Plan, own: Dialect) -> dict[str, str]:
     }
     names = [name for name in _parts_of_sums(plan, own) if name != "copies"]
     found |= {f"{name}_sum": _sum(f"{name}{times}", own) for name in names}
-    if plan.classes[0] is None:
-        other = "CASE WHEN class_index = 0 THEN label_text END"
-        found |= {"other_first": f"MIN({other})", "other_last": f"MAX({other})"}
     return found
 
 

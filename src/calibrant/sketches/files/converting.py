@@ -7,7 +7,7 @@ import datetime
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from ...util.temporary import process_folder
 
 EXCEL = (".xlsx", ".xlsm")
 ARROW = (".feather", ".arrow", ".ipc")
+MOST_ROWS = 1 << 20
+"""Rows that a sheet can have; openpyxl fills the gap before a row of any number, which a few bytes state."""
 # Converted files by path and time of change; the folder of the process, and they with it, is removed at its end.
 _converted: dict[tuple[str, int], str] = {}
 
@@ -60,9 +62,7 @@ def _from_excel(path: str, target: Path) -> None:
         try:
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # a program that adds rows may leave the old dimension, at which openpyxl stops
-            filled = [
-                sheet.title for sheet in book.worksheets if any(map(any_value, sheet.iter_rows(values_only=True)))
-            ]
+            filled = [sheet.title for sheet in book.worksheets if any(map(any_value, _rows_of(sheet)))]
             if not filled:
                 raise FileError(path, "has no rows", "check the program that wrote it")
             if len(filled) > 1:
@@ -79,6 +79,14 @@ def _from_excel(path: str, target: Path) -> None:
         raise FileError(path, f"cannot be read as a spreadsheet: {error}", "save it again, or as CSV") from error
 
 
+def _rows_of(sheet: Any) -> Iterator[Sequence[Any]]:
+    """The rows of a sheet; raises at one that no sheet can have."""
+    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        if number > MOST_ROWS:
+            raise ValueError(f"the sheet {sheet.title!r} has a row beyond {MOST_ROWS:,}")
+        yield row
+
+
 def any_value(row: Sequence[Any]) -> bool:
     """Whether a row of a sheet has a value."""
     return any(value is not None for value in row)
@@ -92,7 +100,7 @@ def _write_rows(sheet: Any, target: Path) -> None:
     header: list[int] = []
     with target.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        for row in sheet.iter_rows(values_only=True):
+        for row in _rows_of(sheet):
             header = header or [place for place, value in enumerate(row) if value is not None]
             cells = [_text(row[place]) if place < len(row) else "" for place in header]
             writer.writerow(cells if any(cells) else [])
