@@ -19,6 +19,7 @@ from calibrant.errors import ArgumentError, LensError
 from calibrant.views import View
 from calibrant.views.lenses import parse_lens
 from tests.calling import call, raises
+from tests.in_turn import in_turn, spread
 
 ON_EDGES = [0, 0.1, 0.2, 0.25, 0.5, 0.75, 1]
 
@@ -344,7 +345,7 @@ def _unfriendly(classes: int) -> tuple[Any, Any, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("metric", BINNED, ids=lambda m: m.id)
+@spread("metric", BINNED, lambda m: m.id)
 def test_edges_replace_the_default_binning_of_every_metric(metric: Any, classes: int) -> None:
     y, p, beside = _unfriendly(classes)
     words = {need: beside[need] for need in metric.needs if need in beside}
@@ -364,7 +365,7 @@ def test_edges_replace_the_default_binning_of_every_metric(metric: Any, classes:
             call(metric, y, p, bins=EDGES, binning=name, **words)
 
 
-@pytest.mark.parametrize("metric", [m for m in BINNED if "binning" in m.options], ids=lambda m: m.id)
+@in_turn("metric", [m for m in BINNED if "binning" in m.options], lambda m: m.id)
 def test_a_number_beside_a_rule_with_its_own_is_refused(metric: Any) -> None:
     y, p, beside = _unfriendly(2)
     words = {need: beside[need] for need in metric.needs if need in beside}

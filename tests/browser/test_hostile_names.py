@@ -113,6 +113,7 @@ def expected(calm: Report) -> Structure:
     return Structure(render_report(with_name(calm, "name")))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("payload", HOSTILE, ids=[f"name-{number}" for number in range(len(HOSTILE))])
 def test_structure_stays(calm: Report, expected: Structure, payload: str) -> None:
     page = render_report(with_name(calm, payload))

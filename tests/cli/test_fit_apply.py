@@ -632,26 +632,26 @@ def test_evaluate_and_select_look_through_a_map(run: Run, tmp_path: Path) -> Non
 
 
 def test_fit_for_one_event(run: Run, validation: Path, new_rows: Path, tmp_path: Path) -> None:
-    (tmp_path / "groups.json").write_text(json.dumps({"pet": ["0", 1], "fish": [2]}))
     out = tmp_path / "calibrated.csv"
     for lens, wanted in (
-        (f"groups:{tmp_path / 'groups.json'}", {"pet": [0, 1], "fish": [2]}),
-        ("within_top:2", "within_top:2"),
+        (("--class-groups", "pet=0,1; fish=2"), {"pet": [0, 1], "fish": [2]}),
+        (("--lens", "within_top:2"), "within_top:2"),
     ):
-        code, text, _ = run("fit", validation, "--lens", lens, "--method", "platt", "--out", tmp_path / "m.json")
+        code, text, _ = run("fit", validation, *lens, "--method", "platt", "--out", tmp_path / "m.json")
         assert code == 0
         assert "platt: selected by cross-validation on 600 rows for" in text
         assert run("apply", tmp_path / "m.json", new_rows, "--out", out)[0] == 0
         direct = cal.recalibrate(LABELS, PROBS, method="platt", lens=wanted).predict_proba(NEW_PROBS)
         written = pl.read_csv(out).select(pl.col("^p_.*_calibrated$")).to_numpy()
         assert written == pytest.approx(direct, abs=1e-12)
-    (tmp_path / "wrong.json").write_text(json.dumps({"pet": [0, 9], "fish": [1, 2]}))
     for lens, problem in (
-        (f"groups:{tmp_path / 'wrong.json'}", f"--lens: {tmp_path / 'wrong.json'}: unknown class 9"),
-        ("groups:", "--lens: 'groups' requires a file; give groups:FILE"),
-        (f"groups:{validation}", "is not valid JSON"),
-        ("rank:2", "--lens: recalibration for the lens 'rank:2' is not supported"),
+        (("--class-groups", "pet=0,9; fish=1,2"), "--class-groups: unknown class '9'"),
+        (
+            ("--class-groups", "pet=0,1; fish=2", "--lens", "top_label"),
+            "--class-groups: cannot be combined with --lens",
+        ),
+        (("--lens", "rank:2"), "--lens: recalibration for the lens 'rank:2' is not supported"),
     ):
-        code, _, err = run("fit", validation, "--lens", lens, "--out", tmp_path / "m.json")
+        code, _, err = run("fit", validation, *lens, "--out", tmp_path / "m.json")
         assert code == 2
         assert problem in err

@@ -13,6 +13,7 @@ import calibrant as cal
 from calibrant.recalibration.base import Calibrator
 from calibrant.recalibration.grouped import GroupedCalibrator
 from calibrant.recalibration.methods import METHODS, TYPES
+from tests.in_turn import spread
 
 from .problems import COLUMNS, Problem, random_problem
 
@@ -43,15 +44,12 @@ SOLVED = 1e-5  # how far a search for the optimum may stop from it, in probabili
 SCALES = (1000, 0.001, np.pi)
 
 
-def every_calibrator() -> list[Any]:
-    return [
-        pytest.param(name, options, id=f"{name}({', '.join(f'{k}={v}' for k, v in options.items())})")
-        for name in sorted(TYPES)
-        for options in VARIANTS.get(name, [{}])
-    ]
+Variant = tuple[str, dict[str, Any]]
+EVERY: list[Variant] = [(name, options) for name in sorted(TYPES) for options in VARIANTS.get(name, [{}])]
 
 
-def made(name: str, options: dict[str, Any], k: int) -> Calibrator:
+def made(variant: Variant, k: int) -> Calibrator:
+    name, options = variant
     if "before" in options:
         options = {**options, "before": np.full(k, 1 / k)}
     return TYPES[name](**options)
@@ -75,7 +73,7 @@ def mapped(calibrator: Calibrator, given: Problem, new: Problem, **words: Any) -
     return np.column_stack([found, *ends])
 
 
-calibrators = pytest.mark.parametrize(("name", "options"), every_calibrator())
+every_calibrator = spread("variant", EVERY)
 shapes = pytest.mark.parametrize("shape", ["binary", pytest.param("three", marks=pytest.mark.deep), "four"])
 tied = pytest.mark.parametrize("tied", [False, True], ids=["smooth", "tied"])
 COLUMNS["four"] = 4
@@ -86,61 +84,57 @@ def problems(shape: str, tied: bool) -> tuple[Problem, Problem]:
 
 
 def test_every_calibrator_is_tried() -> None:
-    assert {type(make()).__name__ for make in METHODS.values()} <= {p.values[0] for p in every_calibrator()}
+    assert {type(make()).__name__ for make in METHODS.values()} <= {name for name, _ in EVERY}
     assert set(VARIANTS) <= set(TYPES)
 
 
-@calibrators
 @shapes
 @tied
-def test_only_ratios_of_importance_matter(
-    name: str, options: dict[str, Any], shape: str, tied: bool, deep: bool
-) -> None:
+@every_calibrator
+def test_only_ratios_of_importance_matter(variant: Variant, shape: str, tied: bool, deep: bool) -> None:
     given, new = problems(shape, tied)
     rng = np.random.default_rng(8)
     for weight in (np.ones(given.n), 1.0 + rng.integers(0, 5, given.n), rng.uniform(0.1, 3, given.n)):
-        wanted = mapped(made(name, options, given.k), given, new, sample_weight=weight)
+        wanted = mapped(made(variant, given.k), given, new, sample_weight=weight)
         for scale in SCALES if deep else SCALES[-1:]:
-            found = mapped(made(name, options, given.k), given, new, sample_weight=weight * scale)
+            found = mapped(made(variant, given.k), given, new, sample_weight=weight * scale)
             assert found == pytest.approx(wanted, abs=SOLVED), f"sample_weight times {scale}"
         if weight.max() == 1:  # equal weights are none
-            plain = mapped(made(name, options, given.k), given, new)
+            plain = mapped(made(variant, given.k), given, new)
             assert wanted == pytest.approx(plain, abs=SOLVED)
 
 
-@calibrators
 @shapes
 @tied
-def test_counts_are_repeated_rows(name: str, options: dict[str, Any], shape: str, tied: bool) -> None:
+@every_calibrator
+def test_counts_are_repeated_rows(variant: Variant, shape: str, tied: bool) -> None:
     given, new = problems(shape, tied)
     counts = np.random.default_rng(9).integers(0, 5, given.n)
     counts[[0, -1]] = 0
     rows = np.repeat(np.arange(given.n), counts)
-    found = mapped(made(name, options, given.k), given, new, counts=counts)
-    wanted = mapped(made(name, options, given.k), given.take(rows), new)
+    found = mapped(made(variant, given.k), given, new, counts=counts)
+    wanted = mapped(made(variant, given.k), given.take(rows), new)
     assert found == pytest.approx(wanted, abs=SOLVED)
 
 
-@calibrators
 @shapes
 @tied
-def test_a_row_of_weight_zero_is_no_row(name: str, options: dict[str, Any], shape: str, tied: bool) -> None:
+@every_calibrator
+def test_a_row_of_weight_zero_is_no_row(variant: Variant, shape: str, tied: bool) -> None:
     given, new = problems(shape, tied)
     rng = np.random.default_rng(7)
     weight = rng.integers(0, 3, given.n) * rng.uniform(0.1, 3, given.n)
     weight[[0, -1]] = 0
     kept = weight > 0
-    found = mapped(made(name, options, given.k), given, new, sample_weight=weight)
-    wanted = mapped(made(name, options, given.k), given.take(kept), new, sample_weight=weight[kept])
+    found = mapped(made(variant, given.k), given, new, sample_weight=weight)
+    wanted = mapped(made(variant, given.k), given.take(kept), new, sample_weight=weight[kept])
     assert found == pytest.approx(wanted, abs=SOLVED)
 
 
-@calibrators
 @shapes
 @tied
-def test_the_order_of_rows_changes_nothing(
-    name: str, options: dict[str, Any], shape: str, tied: bool, deep: bool
-) -> None:
+@every_calibrator
+def test_the_order_of_rows_changes_nothing(variant: Variant, shape: str, tied: bool, deep: bool) -> None:
     given, new = problems(shape, tied)
     rng = np.random.default_rng(11)
     weights: tuple[dict[str, Any], ...] = (
@@ -149,11 +143,11 @@ def test_the_order_of_rows_changes_nothing(
         {"sample_weight": rng.exponential(size=given.n)},
     )
     for words in weights:
-        wanted = mapped(made(name, options, given.k), given, new, **words)
+        wanted = mapped(made(variant, given.k), given, new, **words)
         for _ in range(4 if deep else 1):
             order = rng.permutation(given.n)
             moved = {word: weight[order] for word, weight in words.items()}
-            found = mapped(made(name, options, given.k), given.take(order), new, **moved)
+            found = mapped(made(variant, given.k), given.take(order), new, **moved)
             assert found == pytest.approx(wanted, abs=SOLVED), f"another order of the rows with {list(words)}"
 
 

@@ -15,6 +15,7 @@ from matplotlib import pyplot
 
 import calibrant as cal
 from reference_rooms import ROOMS
+from tests.in_turn import in_turn
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "guides").glob("*.md"))]
@@ -90,7 +91,7 @@ def test_make_targets_shown_exist() -> None:
     assert shown >= {"demo", "test"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@in_turn("page", PAGES)
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith(("http", "#"))]

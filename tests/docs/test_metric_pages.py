@@ -104,7 +104,7 @@ def assert_runs(section: str) -> None:
     assert repr(round(eval(found.group(2), names), 4)) == found.group(3)
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.id)
+@in_turn("metric", METRICS, lambda metric: metric.id)
 def test_page_has_all_its_parts(metric: cal.metrics.Metric) -> None:
     page = maker.page(metric)
     assert [part for part in re.findall(r"^## (.*)$", page, re.MULTILINE) if part != "Notes"] == SECTIONS

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from experiments import published
+from tests.in_turn import in_turn
 
 FOLDER = published.data_folder()
 # Without the data there is one case, which the fixture skips by name.
@@ -19,7 +20,7 @@ if (FOLDER / "checks.json").exists():  # each is computed once for all tests
     CASES = [case._replace(compute=functools.cache(case.compute)) for case in published.cases(FOLDER)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: "no data" if case is None else case.id)
+@in_turn("case", CASES, lambda case: case.id)
 def test_published_number(case: Any, real_folder: Path) -> None:
     ours = case.compute()
     assert published.is_reproduced(case, ours), f"ours {ours}, published {case.published} in {case.source}"

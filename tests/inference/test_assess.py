@@ -14,6 +14,7 @@ import calibrant as cal
 from calibrant.inference.multiplicity import adjust
 from calibrant.util.results import pvalue_text
 from tests.calling import call, raises
+from tests.in_turn import spread
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -199,7 +200,8 @@ ODD = {
 @pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
 @pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 @pytest.mark.parametrize("name", ODD)
-@pytest.mark.parametrize("metric", list(cal.catalogue))
+@pytest.mark.sampled
+@spread("metric", list(cal.catalogue))
 def test_odd_data_give_a_result_or_a_reason(metric: str, name: str) -> None:
     y, p = ODD[name]
     words: dict[str, Any] = {}

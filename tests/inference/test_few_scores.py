@@ -19,6 +19,7 @@ from calibrant.inference.seeds import generator
 from calibrant.metrics.cumulative.distributions import bridge_survival
 from calibrant.views.view import View
 from experiments.simulations_plan import few_scores
+from tests.in_turn import in_turn
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 
@@ -121,7 +122,7 @@ VIEWS = [
 ]
 
 
-@pytest.mark.parametrize("metric", VIEWS)
+@in_turn("metric", VIEWS)
 def test_counts_per_score_have_the_value_of_their_rows(metric: str) -> None:
     """Else simulated values and the observed one would not be comparable."""
     y, p = sample("5 grades", 120, 4)

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
+
+from tests.in_turn import in_turn
 
 HERE = Path(__file__).parent
 SETS = ("birthwt", "infert", "pima", "pbc", "rotterdam", "gbsg", "rare", "ties")
@@ -37,11 +38,18 @@ def values(topic: str) -> list[dict[str, Any]]:
 Compute = Callable[[Any], Any]
 
 
-def every_call(topic: str, computed: Mapping[str, Compute]) -> pytest.MarkDecorator:
-    """Parametrize a test by all calls of a topic; `computed` has a function of the data set for each of them, and no other."""
+def every_call(topic: str, computed: Mapping[str, Compute]) -> Callable[[Callable[[str, Compute], None]], Any]:
+    """Check all calls of a topic in turn; `computed` has a function of the data set for each of them, and no other."""
     calls = dict.fromkeys(entry["call"] for entry in values(topic))
     assert set(calls) == set(computed), set(calls) ^ set(computed)
-    return pytest.mark.parametrize(("call", "compute"), [pytest.param(call, computed[call], id=call) for call in calls])
+
+    def decorate(test: Callable[[str, Compute], None]) -> Any:
+        def check(call: str) -> None:
+            test(call, computed[call])
+
+        return in_turn("call", list(calls))(check)
+
+    return decorate
 
 
 def compare(topic: str, call: str, compute: Compute, rtol: float, atol: float = 0.0) -> None:

@@ -26,6 +26,7 @@ from calibrant.sketches.row_sums import minus_log, row_sums
 from calibrant.sketches.serialization import pack
 from calibrant.util import kernels
 from tests.calling import call
+from tests.in_turn import spread
 
 # Scores of exactly 0 and 1 are among the unfriendly ones.
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
@@ -461,7 +462,7 @@ def test_sketches_of_many_rows_travel_as_bytes(tmp_path: Any) -> None:
         doubled(large, 20)
 
 
-@pytest.mark.parametrize("metric", SKETCHED, ids=lambda m: m.id)
+@spread("metric", SKETCHED, lambda m: m.id)
 def test_every_metric_reads_a_sketch_of_1e13_rows(metric: cal.metrics.Metric) -> None:
     if metric.id == "fott_pl3":
         pytest.skip("its fit does not converge above about 1e10 rows, and says so")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..decision.thresholds import choose_threshold
-from ..errors import ArgumentError, CalibrantError
+from ..errors import ArgumentError
 from ..evaluation.measure import calibrated
 from ..input.frames import CALIBRATED
 from ..input.missing import Dropped
@@ -20,49 +19,31 @@ from ..recalibration.choosing import Recalibration, recalibrate
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
 from ..sketches.files.columns import check_class_order, like_classes, usual_labels
-from ..util.files import read_limited
 from ..util.results import several
 from ..util.version import __version__
 from .config import is_configured
 from .screen import clean, print_json, print_lines, say
+from .selecting import lens_or_groups
 from .source import Source, like_labels, positive_class
 from .tables import check_target, open_table
 
-# Largest size of a file of groups.
-MOST_BYTES = 8 << 20
-
 
 def fit_calibrator(
-    p: Predictions, *, method: str, loss: str, folds: int, seed: int, safe: float | None = None, lens: str | None = None
+    p: Predictions,
+    *,
+    method: str,
+    loss: str,
+    folds: int,
+    seed: int,
+    safe: float | None = None,
+    lens: str | None = None,
+    class_groups: str | None = None,
 ) -> Recalibration:
     """Fit the best of the methods named; the calibrator keeps the names of the classes."""
     names: Any = [name.strip() for name in method.split(",")]
     chosen = names[0] if len(names) == 1 else names
-    target: Any = None if lens is None else read_lens(lens)
-    try:
-        return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=target)  # type: ignore[arg-type]
-    except CalibrantError as error:
-        file = lens.partition(":")[2] if lens is not None and isinstance(target, dict) else ""
-        if not file or error.argument != "lens":
-            raise
-        raise error.replaced(problem=f"{file}: {error.problem}") from None
-
-
-def read_lens(text: str) -> Any:
-    """The lens of the option: its name, or the groups of classes in a JSON file."""
-    kind, _, file = text.partition(":")
-    if kind != "groups":
-        return text
-    remedy = 'give groups:FILE with content such as {"animal": ["cat", "dog"], "vehicle": ["car"]}'
-    if not file:
-        raise ArgumentError("--lens", "'groups' requires a file", remedy)
-    try:
-        found = json.loads(read_limited(file, MOST_BYTES).decode())
-    except (ValueError, RecursionError) as error:
-        raise ArgumentError("--lens", f"{file} is not valid JSON ({error})", remedy) from None
-    if not isinstance(found, dict):
-        raise ArgumentError("--lens", f"{file} does not hold groups of classes", remedy)
-    return found
+    target = lens_or_groups(lens, class_groups)
+    return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=target)  # type: ignore[arg-type]
 
 
 def rows_in(p: Predictions) -> int:

@@ -17,18 +17,6 @@ from .rows import is_log, kind_of_all, on_disk
 from .screen import clean, say
 
 
-def check_not_log(names: Sequence[str], columns: Columns) -> None:
-    """Raise if the columns are those of a log of a language model that was read as a table."""
-    if any(name for _, name in score_options(columns)):
-        return
-    kinds = {"lm-eval": {"doc_id", "filtered_resps"}, "openai": {"choices", "object"}}
-    batch = {"custom_id", "response"} <= set(names)
-    kind = "openai" if batch else next((kind for kind, own in kinds.items() if own <= set(names)), None)
-    if kind is not None:
-        what = "samples of lm-evaluation-harness" if kind == "lm-eval" else "responses with log probabilities"
-        raise ArgumentError("--format", f"the file looks like {what}", f"use --format {kind}")
-
-
 @contextmanager
 def open_source(
     file: str, several: Sequence[Columns], format: str | None, event: bool = False

@@ -287,9 +287,9 @@ def compare(file: str, **options: Any) -> None:
 @options.fit_options
 @click.option(
     "--lens",
-    help="Event to calibrate in place of all classes: class:NAME, top_label, within_top:K, band:LOW,HIGH, or groups:FILE, a JSON file "
-    "with the classes of each group.",
+    help="Event to calibrate in place of all classes: class:NAME, top_label, within_top:K or band:LOW,HIGH.",
 )
+@options.class_groups_option
 @options.written_option(
     "--out", kind="a calibrator", default="calibrator.json", show_default=True, help="Where to write the calibrator."
 )

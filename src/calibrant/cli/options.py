@@ -330,6 +330,11 @@ level_option = click.option(
     metavar="LEVEL",
     help="Confidence level of the intervals.",
 )
+class_groups_option = click.option(
+    "--class-groups",
+    metavar="GROUPS",
+    help="Groups of classes, such as 'animal=cat,dog; vehicle=car', in place of --lens; each class is in one group.",
+)
 metric_options = with_options(
     click.option("--lens", help="What is evaluated: top_label, classwise, ordinal, class:NAME, rank:2, ..."),
     click.option(
@@ -346,11 +351,7 @@ metric_options = with_options(
         "equal_width:LOW for bins from LOW to 1, such as equal_width:1/K for confidences in one of K classes; equal_width:linspace,left has the edges of netcal, "
         "equal_width:torch those of torchmetrics.",
     ),
-    click.option(
-        "--class-groups",
-        metavar="GROUPS",
-        help="Evaluate groups of classes, such as 'animal=cat,dog; vehicle=car', in place of --lens; each class is in one group.",
-    ),
+    class_groups_option,
     click.option(
         "--option",
         "further",

@@ -42,11 +42,8 @@ class MetricOptions(NamedTuple):
     @property
     def chosen_lens(self) -> str | Lens | None:
         """The lens of ``--lens`` or ``--class-groups``."""
-        if self.class_groups is None:
-            return self.lens
-        if self.lens is not None:
-            raise ArgumentError("--class-groups", "cannot be combined with --lens", "give one of them")
-        return read_class_groups(self.class_groups)
+        chosen = lens_or_groups(self.lens, self.class_groups)
+        return class_groups(chosen) if isinstance(chosen, dict) else chosen
 
     def keywords_of(self, metrics: Sequence[Metric]) -> dict[str, Any]:
         """Keywords of `assess` and `compare`, with the further options of one metric."""
@@ -81,8 +78,12 @@ class Draws(NamedTuple):
         return {"n_resamples": self.resamples, "rng": self.seed}
 
 
-def read_class_groups(groups: str) -> Lens:
-    """The lens of ``--class-groups``."""
+def lens_or_groups(lens: str | None, groups: str | None) -> str | dict[str, list[str]] | None:
+    """The lens of ``--lens``, or the classes of each group of ``--class-groups``."""
+    if groups is None:
+        return lens
+    if lens is not None:
+        raise ArgumentError("--class-groups", "cannot be combined with --lens", "give one of them")
     mapping: dict[str, list[str]] = {}
     for part in groups.split(";"):
         name, sign, members = part.partition("=")
@@ -96,4 +97,4 @@ def read_class_groups(groups: str) -> Lens:
         mapping[name.strip()] = classes
     if len(mapping) < 2:
         raise ArgumentError("--class-groups", "must have two or more groups; got 1", EXAMPLE)
-    return class_groups(mapping)
+    return mapping

@@ -31,7 +31,7 @@ from ..sketches.files.columns import (
 )
 from ..sketches.files.reading import PRINTED, Rows
 from ..util.files import read_arrays
-from .language_models import check_not_log, open_source
+from .language_models import open_source
 from .places import remember_read
 from .rows import open_rows
 from .screen import clean, note_positive, say
@@ -217,7 +217,6 @@ def read_columns(
         arrays |= {factor_key(factor): array for factor, array in of_arrays.values.items()}
         return _Read(arrays, existing, of_arrays.factors)
     with open_rows(paths, source.file, kind, where=source.where, table=source.table) as rows:
-        check_not_log(rows.names, columns)
         rows = with_expressions(rows, columns)
         by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
         named = list(dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column"))

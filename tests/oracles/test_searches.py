@@ -1,19 +1,15 @@
-"""What must hold between the binned metrics, and between them and the pointwise ones, on random problems."""
+"""Searches for bins, several numbers of bins, pooled ties and counted neighbours, on random problems."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-from tests.calling import call
-
-from .test_identities import binary, near
 
 EXACT = 1e-12
 EM = "equal_mass"
@@ -30,38 +26,14 @@ def rng(seed: int) -> np.random.Generator:
     return np.random.default_rng([29, seed])
 
 
-# Section by section: one bin; every row in its own; order; parts.
+def binary(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    n = int(rng.integers(2, 120))
+    scores = rng.beta(*rng.uniform(0.3, 3, 2), n)
+    return rng.integers(0, 2, n), scores
 
 
-def test_order_between_metrics(rng: np.random.Generator) -> None:
-    y, p = binary(rng)
-    bins = int(rng.integers(1, 15))
-    for binning in ("equal_width", EM):
-        how: dict[str, Any] = {"bins": bins, "binning": binning}
-        error = call(cal.ece, y, p, **how)
-        assert abs(call(cal.esce, y, p, **how)) <= error + EXACT
-        assert error <= call(cal.ece_lb, y, p, **how) + EXACT
-        assert call(cal.rbece, y, p, **how) <= call(cal.mce, y, p, **how) + EXACT
-        assert call(cal.ece_db, y, p, **how) <= error + EXACT
-        assert call(cal.ce2_db, y, p, **how) <= call(cal.rmsce, y, p, **how) ** 2 + EXACT
-        table = call(cal.calibration_curve, y, p, **how).table
-        assert cal.cce(y, p) >= np.abs(table.excess).max() / len(y) - EXACT
-        features = rng.normal(size=(len(y), 2))
-        assert call(cal.metrics.piece, y, p, features=features, **how) >= error - EXACT
-        assert call(cal.dce, y, p, bound=True, **how) >= abs(p.mean() - y.mean()) - EXACT
-        assert call(cal.dce, y, p, aggregate="mean", **how) == near(error)
-    assert abs(p.mean() - y.mean()) <= cal.cce(y, p) + EXACT
-    assert cal.cce(y, p) <= cal.lp_error(y, p) + EXACT
-    groups = rng.integers(0, 3, len(y))
-    assert cal.fece(cal.Predictions(y, p, groups=groups)) <= cal.lp_error(y, p) + EXACT
-    assert cal.global_squared_bias(y, p) <= cal.brier(y, p) + EXACT
-    least = cal.sice(y, p)
-    assert least >= 2.0**-9
-    assert all(least <= cal.rice(y, p, width=2.0**-k) + 2.0**-k + EXACT for k in range(10))
-    norms = [cal.lp_error(y, p, norm=norm) for norm in (1, 1.5, 2, 3, math.inf)]
-    losses = [cal.focal_loss(y, p, gamma=gamma) for gamma in (0, 0.5, 1, 2, 5)]
-    assert all(later >= earlier - EXACT for earlier, later in pairwise(norms))
-    assert all(later <= earlier + EXACT for earlier, later in pairwise(losses))
+def near(value: float) -> Any:
+    return pytest.approx(value, abs=EXACT, rel=EXACT)
 
 
 # Groups and features.
