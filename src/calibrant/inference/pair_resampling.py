@@ -118,7 +118,7 @@ def _values_on_a_line(
             elif draws == "outcomes":
                 residual = labels(number)[crowd.order] - position
             else:
-                residual = sampler.chance[crowd.order] - position
+                residual = sampler.class_chances[crowd.order, 1] - position
             own[number] = own_weight @ np.square(residual)
             yield weight * residual
 

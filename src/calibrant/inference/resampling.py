@@ -222,6 +222,12 @@ class PredictionSampler:
             return self._drawn(p.with_labels(draw_labels(p, p.probs, rng)))
         return self._drawn(p.with_labels(draw_labels(p, self.chance, rng, self.paths)))
 
+    @property
+    def class_chances(self) -> Array:
+        """The probabilities of the labels, one column for each class."""
+        chance = np.asarray(self.chance, np.float64)
+        return chance if chance.ndim == 2 else np.column_stack([1 - chance, chance])
+
     @cached_property
     def paths(self) -> Array | None:
         """The cumulative probabilities of each class, one line per class; None for two events, and for too many entries to keep."""

@@ -101,9 +101,7 @@ class Task:
         """
         n, k = place.shape
         if self.draws == "population":
-            chance = np.asarray(self.sampler.chance, np.float64)
-            chance = chance if chance.ndim == 2 else np.column_stack([1 - chance, chance])
-            yield np.bincount(place.ravel(), chance.ravel(), size)[None]
+            yield np.bincount(place.ravel(), self.sampler.class_chances.ravel(), size)[None]
             return
         if k > 2:
             everyone = np.arange(n)
