@@ -10,6 +10,7 @@ upper limit. Each limit is therefore the widest of two shapes.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -40,8 +41,6 @@ Shape = Callable[[float], Floats]
 SHAPES = ("smooth", "spread", "higher", "lower", "selected")
 # Sizes of deviations at which labels are simulated for each shape; the sets of labels for each, at least, and as a part of those of the test.
 STEPS, FEWEST_SETS, SHARE_OF_SETS = 6, 24, 20
-# Guesses of the step of an error, before it is bracketed by bisection.
-MOST_GUESSES = 4
 # A deviation of step k has size 2^(k / 2), so that the metrics of a call share the labels that are simulated.
 FIRST_STEP, LAST_STEP = -40, 40
 # The largest error at which labels are simulated is one whose estimates exceed the observed value by so many standard deviations.
@@ -385,7 +384,8 @@ class Inversion:
         """The step whose estimates exceed the observed value clearly, or which has the largest possible error."""
         possible = 0.99 * error(LAST_STEP)
         target = max(self.value - self.mean, 0.0) + (REACH + 1) * self.deviation
-        step = _first_reaching(error, min(max(target, 1e-6), possible))
+        steps = range(FIRST_STEP + STEPS - 1, LAST_STEP)
+        step = steps.start + bisect_left(steps, min(max(target, 1e-6), possible), key=error)
         for _ in range(STEPS):
             sample = simulate(step)
             if len(sample) < 2 or error(step) >= possible:
@@ -419,21 +419,3 @@ class Inversion:
         low, high = grid[above >= alpha * (1 - apart / 2)], grid[below >= apart * alpha / 2]
         # A shape that never reaches the observed value says nothing about the smallest error.
         return Limits(float(low[0]) if len(low) else math.inf, float(high[-1]) if len(high) else 0.0)
-
-
-def _first_reaching(error: Callable[[int], float], target: float) -> int:
-    """The first step whose error is at least the target; small errors double with every second step."""
-    low, high, step = FIRST_STEP + STEPS - 2, LAST_STEP, 0
-    for tried in range(LAST_STEP - FIRST_STEP):
-        value = error(step)
-        if value >= target:
-            high = step
-        else:
-            low = step
-        if high - low == 1:
-            break
-        guess = (low + high) // 2
-        if value > 0 and tried < MOST_GUESSES:
-            guess = step + math.ceil(2 * math.log2(target / value))
-        step = min(max(guess, low + 1), high - 1)
-    return high
