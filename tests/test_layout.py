@@ -20,7 +20,7 @@ ENTRIES = {
 }  # fmt: skip
 # What a user or the interpreter starts.
 STARTED = {
-    "calibrant.__main__", "calibrant.sklearn", "calibrant.spark", "calibrant.torch.functional", "calibrant.torch.lightning",
+    "calibrant.__main__", "calibrant.sklearn", "calibrant.spark", "calibrant.torch.lightning",
 }  # fmt: skip
 
 

@@ -231,7 +231,6 @@ def test_gates_and_options_of_the_clinical_table(run: Run, old: Path) -> None:
         (("--pos-label", "no"), "Clinical summary of died = no: 300"),
         (("--lens", "top_label"), "Clinical summary of top_label: 300"),
         (("--lens", "class:no"), "Clinical summary of no: 300"),
-        (("--lens", "binary", "--outcome", "death"), "Clinical summary of death: 300"),
     ],
 )
 def test_the_clinical_table_names_the_event_it_counts(

@@ -90,13 +90,9 @@ def test_calibrated_probabilities_claim_what_is_realised() -> None:
     assert expected_cost(labels, sharp, cost=COST).gap > 4 * found.gap_error
 
 
-def test_cost_weights_are_repeated_rows() -> None:
+def test_a_policy_has_its_mean_cost() -> None:
     labels, probs = data(3, 50)
     counts = np.random.default_rng(1).integers(0, 4, 50)
-    weighed = expected_cost(cal.Predictions(labels, probs, counts=counts), cost=COST)
-    repeated = expected_cost(np.repeat(labels, counts), np.repeat(probs, counts, axis=0), cost=COST)
-    for name in ("claimed", "realised", "gap", "gap_error", "baseline", "regret"):
-        assert getattr(weighed, name) == pytest.approx(getattr(repeated, name), abs=1e-12)
     policy = expected_cost(cal.Predictions(labels, probs, counts=counts), cost=COST, policy=np.zeros(50))
     assert policy.baseline == pytest.approx(np.average(np.array(COST)[labels, 0], weights=counts))
 
@@ -147,11 +143,6 @@ def test_net_benefit_is_the_share_of_positives_less_a_cost() -> None:
 
 
 def test_net_benefit_weights_and_ends() -> None:
-    counts = [0, 1, 2, 3, 1, 2, 0, 1, 4, 1]
-    weighed = call(net_benefit, **B, counts=counts).to_dict()
-    repeated = net_benefit(*(np.repeat(B[name], counts) for name in ("y_true", "y_prob"))).to_dict()
-    for name in weighed:
-        np.testing.assert_allclose(weighed[name], repeated[name], atol=1e-12)
     scaled = [call(net_benefit, **B, sample_weight=w * np.arange(1, 11)) for w in (1, 8)]
     np.testing.assert_allclose(scaled[0].standard_error, scaled[1].standard_error, atol=1e-12)
     assert np.isnan(net_benefit([0, 0], [0.2, 0.7]).standardised).all()
@@ -278,11 +269,6 @@ def test_words_within_bins() -> None:
 
 
 def test_words_weights_and_ends() -> None:
-    counts = [0, 1, 2, 3, 1, 2, 0, 1, 4, 1]
-    weighed = call(likert_error, **B, counts=counts)
-    repeated = likert_error(*(np.repeat(B[name], counts) for name in ("y_true", "y_prob")))
-    for one, other in zip(weighed.bands, repeated.bands, strict=True):
-        assert vars(one) == pytest.approx(vars(other))
     empty = likert_error([0, 1], [0.1, 0.2])
     assert empty["high"].rows == 0
     assert math.isnan(empty["high"].error)
@@ -362,9 +348,6 @@ def test_top_k_has_its_checked_values() -> None:
         assert call(topk_accuracy, **D, k=k) == pytest.approx(accuracy)
         assert call(topk_confidence, **D, k=k) == pytest.approx(confidence)
     assert topk_accuracy([1, 2], [[0.4, 0.4, 0.2], [0.2, 0.4, 0.4]], k=1) == 0  # the lower class comes first
-    assert call(topk_accuracy, **D, k=2, counts=[2, 0, 1, 1, 1, 3, 1, 1]) == pytest.approx(
-        topk_accuracy(np.repeat(D["y_true"], [2, 0, 1, 1, 1, 3, 1, 1]), np.repeat(D_PROBS, [2, 0, 1, 1, 1, 3, 1, 1], axis=0), k=2)
-    )  # fmt: skip
     with pytest.raises(cal.errors.ArgumentError, match="k"):
         call(topk_accuracy, **D, k=0)
 

@@ -160,19 +160,11 @@ def test_the_ends_of_the_range() -> None:
 
 
 @pytest.mark.parametrize("function", AREAS)
-def test_counts_are_repeated_rows_and_zero_is_none(function: Any) -> None:
+def test_another_confidence_is_that_of_the_rows_that_count(function: Any) -> None:
     right, confidence = tied(3, 30)
-    counts = np.random.default_rng(1).integers(0, 4, 30)
-    repeated = function(cal.Predictions(np.repeat(right, counts), np.repeat(confidence, counts), input="confidence"))
-    assert function(cal.Predictions(right, confidence, input="confidence", counts=counts)) == pytest.approx(
-        repeated, abs=1e-14
-    )
-    order = np.random.default_rng(2).permutation(30)
-    assert function(cal.Predictions(right[order], confidence[order], input="confidence")) == pytest.approx(
-        function(cal.Predictions(right, confidence, input="confidence")), abs=1e-14
-    )
-    given = function(cal.Predictions(right, np.full(30, 0.5), input="confidence", counts=counts), confidence=confidence)
-    assert given == pytest.approx(repeated, abs=1e-14)
+    given = {"input": "confidence", "counts": np.random.default_rng(1).integers(0, 4, 30)}
+    other = function(cal.Predictions(right, np.full(30, 0.5), **given), confidence=confidence)
+    assert other == pytest.approx(function(cal.Predictions(right, confidence, **given)), abs=1e-14)
 
 
 @pytest.mark.parametrize("function", AREAS)

@@ -206,15 +206,6 @@ MAPS = [
 ]
 
 
-@pytest.mark.parametrize("calibrator", MAPS, ids=repr)
-def test_counts_are_repeated_rows(calibrator):
-    probs, labels = drawn(80, 3, seed=7)
-    weight = np.random.default_rng(2).integers(0, 4, 80)
-    weighed = on(calibrator.fit(probs, labels, counts=weight), probs)
-    repeated = on(calibrator.fit(np.repeat(probs, weight, axis=0), np.repeat(labels, weight)), probs)
-    assert weighed == pytest.approx(repeated, abs=2e-6)
-
-
 @pytest.mark.parametrize("calibrator", [MAPS[0], MAPS[1], MAPS[3], MAPS[6], MAPS[7]], ids=repr)
 def test_a_constant_in_each_row_of_logits_changes_nothing(calibrator):
     probs, labels = drawn(80, 3, seed=8)

@@ -99,18 +99,18 @@ class TopLabelCalibration(CountingCalibrator):
         top, confidence = probs.argmax(axis=1), probs.max(axis=1)
         right = (top == data.labels).astype(np.int64)
         whole = self._fitted_to(data, np.arange(data.n), confidence, right, "")
-        found, alike = [], []
+        calibrators, alike = [], []
         for c, name in enumerate(self.classes_.tolist()):
             rows = np.flatnonzero(top == c)
-            found.append(self._fitted_to(data, rows, confidence, right, f" of class {name!r}") if len(rows) else whole)
+            calibrators.append(
+                self._fitted_to(data, rows, confidence, right, f" of class {name!r}") if len(rows) else whole
+            )
             if len(rows) and (right[rows] == right[rows[0]]).all():
-                alike.append((name, right[rows[0]]))
-        self.calibrators_ = tuple(found)
+                alike.append(repr(name))
+        self.calibrators_ = tuple(calibrators)
         if alike:
-            name, is_right = alike[0]
-            others = f", as for {len(alike) - 1} other class{'es' * (len(alike) > 2)}" if len(alike) > 1 else ""
             warn_caller(
-                f"{'every' if is_right else 'no'} prediction of class {name!r} is right{others}, so its calibrator is nearly constant; fit on "
+                f"the predictions of class {', '.join(alike[:5])} are all right, or all wrong, so that their calibrators are nearly constant; fit on "
                 "more rows, or use a method with parameters common to all classes, such as TemperatureScaling"
             )
 

@@ -66,7 +66,7 @@ class OrderPreservingNetwork(nn.Module):
 
     See Also
     --------
-    IntraOrderPreservingModule : One function for all rows.
+    calibrant.IntraOrderPreserving : One function for all rows.
 
     References
     ----------
