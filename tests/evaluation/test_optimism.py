@@ -379,10 +379,6 @@ def test_metrics_of_every_kind() -> None:
     assert [row.metric for row in found.rows] == ["auroc", "brier", "cox_slope", "share", "average_precision"]
     assert found["share"].apparent == pytest.approx(share(Y, risks(EVERY)))
     assert found["calibration slope"] is found["cox_slope"]
-    named = validate(
-        metrics={"ICI (lowess)": lambda y, p: cal.ici(y, p, smoother="lowess"), "b": "brier"}, n_resamples=2
-    )
-    assert [row.metric for row in named.rows] == ["ICI (lowess)", "b"]
     assert list(found.to_frame()["metric"])[:2] == ["auroc", "brier"]
     assert "auroc" in found._repr_html_()
     with pytest.raises(ArgumentError, match="unknown metric 'slop'"):

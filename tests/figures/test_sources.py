@@ -37,13 +37,9 @@ def test_sketches_are_asked_other_questions_by_name(three: cal.Sketches) -> None
     drawn = cal.reliability_diagram(three, bins=10, lens="class:dog")
     rows = cal.reliability_diagram(cal.Predictions(np.array(NAMES)[Y], P, classes=NAMES), bins=10, lens="class:dog")
     np.testing.assert_allclose(drawn.mean_score, rows.mean_score)
-    with pytest.raises(
-        cal.errors.LensError,
-        match="lens: these sketches have no lens 'rank:2'; choose one of top_label, class:cat, class:dog, class:cow",
-    ):
-        cal.reliability_diagram(three, lens="rank:2")
-    with pytest.raises(cal.errors.LensError, match="lens"):
-        cal.reliability_diagram(three, lens="classwise")
+    for lens in ("rank:2", "classwise"):
+        with pytest.raises(cal.errors.LensError):
+            cal.reliability_diagram(three, lens=lens)
 
 
 @pytest.mark.parametrize(
@@ -82,10 +78,9 @@ def test_models_may_be_sketches() -> None:
     ],
 )
 def test_a_sketch_of_no_rows_is_refused(make) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(
-        cal.errors.ShapeError, match="y_true: the sketch is empty; at least one row is required; update it first"
-    ):
+    with pytest.raises(cal.errors.ShapeError) as error:
         make(cal.Sketch.empty("binary"))
+    assert error.value.argument == "y_true"
 
 
 def test_classes_of_sketches_are_panels_by_name(three: cal.Sketches) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -397,16 +397,13 @@ def _statistics(metrics: Any, k: int) -> list[Statistic]:
     """The statistics that were named."""
     if metrics is None:
         metrics = CLINICAL if k == 2 else SEVERAL_CLASSES
-    if isinstance(metrics, Mapping):
-        statistics = [_statistic(each)._replace(name=str(name)) for name, each in metrics.items()]
-    else:
-        several = isinstance(metrics, Iterable) and not isinstance(metrics, (str, Metric))
-        statistics = [_statistic(each) for each in (metrics if several else [metrics])]
+    several = isinstance(metrics, Iterable) and not isinstance(metrics, (str, Metric))
+    statistics = [_statistic(each) for each in (metrics if several else [metrics])]
     if not statistics:
         raise ArgumentError("metrics", "is empty", "name at least one, for example ['auroc', 'cox_slope']")
     name, times = Counter(each.name for each in statistics).most_common(1)[0]
     if times > 1:
-        raise ArgumentError("metrics", f"{name!r} occurs twice", "pass a dict with a name for each")
+        raise ArgumentError("metrics", f"{name!r} occurs twice", "give each function a name of its own")
     return statistics
 
 

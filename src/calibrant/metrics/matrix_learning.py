@@ -78,8 +78,6 @@ def learn_matrix(
     ratings: Any = None,
     worse: Any = None,
     shrinkage: float = 0.01,
-    sample_weight: Any = None,
-    pos_label: Any = None,
 ) -> LearnedMatrix:
     r"""Learn from feedback how severe a confusion between classes is, for the distance ``"mahalanobis"`` of `gece`.
 
@@ -97,8 +95,6 @@ def learn_matrix(
         Pairs of rows, in place of `ratings`: the error of the first is worse than that of the second.
     shrinkage : float, default 0.01
         Weight of the Euclidean distance, to which confusions without feedback are shrunk.
-    sample_weight
-    pos_label
 
     Returns
     -------
@@ -153,7 +149,7 @@ def learn_matrix(
     if (ratings is None) == (worse is None):
         given = "requires ratings or comparisons" if ratings is None else "cannot be combined with worse"
         raise ArgumentError("ratings", given, "pass ratings or worse" if ratings is None else "give one of them")
-    predictions = as_predictions(y_true, y_prob, sample_weight, pos_label)
+    predictions = as_predictions(y_true, y_prob)
     [view] = views_of(predictions, "canonical")
     assert isinstance(view, VectorView)
     gaps = np.concatenate([block.probs - block.targets for _, block in view.blocks()])

@@ -14,7 +14,6 @@ from .files import read_limited
 OWN, PROJECT = "calibrant.toml", "pyproject.toml"
 # A configuration has a few hundred bytes; other tools fill pyproject.toml.
 MAX_BYTES = 1 << 20
-MAX_DOTS = 200
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,6 @@ class Configuration:
     """The content of a configuration file."""
 
     path: Path
-    text: str
     tables: Mapping[str, Any]
 
     @property
@@ -31,25 +29,9 @@ class Configuration:
         return self.path.name
 
     def error(self, problem: str, remedy: str = "", table: str = "", key: str | None = None) -> FileError:
-        """An error about a key of the file, with its line."""
+        """An error about a key of the file."""
         place = f"[{table}] " if table else ""
-        line = self._line(table, key) if key is not None else None
-        at = "" if key is None else f"{place}{key:.60}" + ("" if line is None else f" (line {line})") + ": "
-        return FileError(self.name, at + problem, remedy)
-
-    def _line(self, table: str, key: str) -> int | None:
-        """The line of a key; None where it is not written as ``key = value`` below its table."""
-        prefix = "tool.calibrant" if self.name == PROJECT else ""
-        wanted, here = ".".join(filter(None, (prefix, table))), ""
-        for number, line in enumerate(self.text.splitlines(), 1):
-            line = line.strip()
-            if line.startswith("["):
-                here = line.strip("[]").replace(" ", "").replace('"', "")
-                if here == ".".join(filter(None, (wanted, key))):
-                    return number
-            elif here == wanted and line.partition("=")[0].strip().strip("\"'") == key:
-                return number
-        return None
+        return FileError(self.name, problem if key is None else f"{place}{key:.60}: {problem}", remedy)
 
 
 def find_configuration() -> Configuration | None:
@@ -94,10 +76,7 @@ def read_configuration(path: Path, *, named: bool = False) -> Configuration | No
     import tomllib  # most commands find no such file
 
     try:
-        text = content.decode("utf-8-sig")
-        if any(part.count(".") > MAX_DOTS and ".." not in part for part in text.replace("\n", "=").split("=")):
-            raise RecursionError  # tomllib takes minutes for a.a.a.a...
-        tables = tomllib.loads(text)
+        tables = tomllib.loads(content.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         raise FileError(path.name, f"is not valid TOML: {reason}", f"correct {path}, or use --no-config") from None
@@ -112,4 +91,4 @@ def read_configuration(path: Path, *, named: bool = False) -> Configuration | No
         if not isinstance(own, dict):
             return None
         tables = own
-    return Configuration(path, text, tables)
+    return Configuration(path, tables)

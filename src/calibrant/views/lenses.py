@@ -791,7 +791,7 @@ def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
         _refuse_partial(p, "class_groups")
         owner = np.full(p.k, -1)
         for group, members in enumerate(mapping.values()):
-            for member in members if isinstance(members, (list, tuple, set, frozenset, range)) else [members]:
+            for member in _leaves(members):
                 index = p.class_index(member)
                 if owner[index] >= 0:
                     raise LensError("lens", f"class {member!r} is in two groups", "assign every class to one group")
@@ -845,15 +845,10 @@ def class_hierarchy(mapping: Mapping[Any, Any]) -> dict[int, Lens]:
             "for example class_hierarchy({'animal': {'pet': ['cat', 'dog'], 'wild': ['fox']}, 'other': ['car']})",
         )
 
-    def leaves(node: Any) -> list[Any]:
-        if isinstance(node, Mapping):
-            return [leaf for child in node.values() for leaf in leaves(child)]
-        return list(node) if isinstance(node, (list, tuple, set, frozenset, range)) else [node]
-
     levels: dict[int, Lens] = {}
     nodes: dict[Any, Any] = dict(mapping)
     while nodes:
-        levels[len(levels) + 1] = class_groups({name: leaves(node) for name, node in nodes.items()})
+        levels[len(levels) + 1] = class_groups({name: _leaves(node) for name, node in nodes.items()})
         if not any(isinstance(node, Mapping) for node in nodes.values()):
             break
         deeper: dict[Any, Any] = {}
@@ -861,6 +856,13 @@ def class_hierarchy(mapping: Mapping[Any, Any]) -> dict[int, Lens]:
             deeper.update(node if isinstance(node, Mapping) else {name: node})
         nodes = deeper
     return levels
+
+
+def _leaves(node: Any) -> list[Any]:
+    """The classes below a node of a hierarchy."""
+    if isinstance(node, Mapping):
+        return [leaf for child in node.values() for leaf in _leaves(child)]
+    return list(node) if isinstance(node, (list, tuple, set, frozenset, range)) else [node]
 
 
 def _whole(value: Any, lens: str) -> int:
