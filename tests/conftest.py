@@ -15,6 +15,7 @@ from _pytest.mark import ParameterSet
 from hypothesis import settings
 
 from calibrant.errors import CalibrantError
+from tests.in_turn import only
 from tests.language import rejected
 from tests.postgres import Server, running_server
 from tests.sample import write_sample
@@ -27,6 +28,11 @@ ROOT = Path(__file__).parent.parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run the long forms too")
+    parser.addoption("--only", action="append", default=[], help="of values checked in turn, only that of this name")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    only.update(config.getoption("--only"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,6 +13,8 @@ from _pytest.mark import ParameterSet
 
 __all__ = ["in_turn", "spread"]
 MANY = 8  # fewer values are all checked in every case
+only: set[str] = set()
+"""Names of the values to check, from `--only`; all if there are none."""
 
 
 def in_turn(parameter: str, values: Sequence[Any], name: Callable[[Any], object] = repr) -> Callable[[Any], Any]:
@@ -27,7 +29,7 @@ def in_turn(parameter: str, values: Sequence[Any], name: Callable[[Any], object]
         @functools.wraps(test)
         def of_all(*given: Any, **fixtures: Any) -> None:
             errors = []
-            for value in values:
+            for value in filter(lambda value: not only or str(name(value)) in only, values):
                 try:
                     test(*given, **fixtures, **{parameter: value})
                 except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
@@ -62,7 +64,8 @@ def spread(parameter: str, values: Sequence[Any], name: Callable[[Any], object] 
             chosen = [
                 value
                 for value in values
-                if (zlib.crc32(f"{test.__name__} {name(value)}".encode()) + place) % period == 0
+                if (not only or str(name(value)) in only)
+                and (zlib.crc32(f"{test.__name__} {name(value)}".encode()) + place) % period == 0
             ]
             if "deep" in signature.parameters:
                 fixtures["deep"] = deep
@@ -78,7 +81,7 @@ def spread(parameter: str, values: Sequence[Any], name: Callable[[Any], object] 
                     errors.append(error)
             if errors:
                 raise BaseExceptionGroup(f"{len(errors)} of {len(chosen)} fail", errors)
-            assert skipped < len(chosen), "every value is skipped"
+            assert only or skipped < len(chosen), "every value is skipped"
 
         kept = [each for each in signature.parameters.values() if each.name not in (parameter, "deep")]
         deep = inspect.Parameter("deep", inspect.Parameter.KEYWORD_ONLY)
