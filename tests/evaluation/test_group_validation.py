@@ -114,7 +114,7 @@ def test_a_one_stage_model_uses_centres_without_an_estimate() -> None:
     predictions = cal.Predictions(y, p, groups=centre)
     one, two = (cal.clinical.validate_by_group(predictions, method=method) for method in ("one_stage", "reml"))
     assert cal.clinical.validate_by_group(predictions).to_dict() == one.to_dict()
-    assert [one[measure].method for measure in ("intercept", "slope", "oe", "c")] == [*["one_stage"] * 3, "reml"]
+    assert [one[measure].method for measure in ("intercept", "slope", "oe", "c")] == ["one_stage"] * 4
     assert (one["oe"].k, two["oe"].k) == (5, 3)
     assert one.left_out["oe"] == {}
     assert set(one.left_out["c"]) == {"none", "few"}
@@ -126,6 +126,18 @@ def test_a_one_stage_model_uses_centres_without_an_estimate() -> None:
     assert cal.clinical.validate_by_group(weighted)["oe"].method == "reml"
     doubled = cal.Predictions(y, p, groups=centre, counts=np.full(len(y), 2))
     assert cal.clinical.validate_by_group(doubled)["slope"].estimate == pytest.approx(one["slope"].estimate, rel=0.05)
+
+
+def test_the_pooled_c_of_centres_with_few_events_is_unbiased() -> None:
+    rng = np.random.default_rng(0)
+    centre, estimates = np.repeat(np.arange(200), 60), {}
+    p = rng.beta(1, 12, len(centre))
+    predictions = cal.Predictions((rng.random(len(p)) < p).astype(int), p, groups=centre)
+    for method in ("one_stage", "reml"):
+        estimates[method] = cal.clinical.validate_by_group(predictions, metrics="c", method=method)["c"]
+    together = cal.evaluation.auroc(predictions)  # the centres do not differ
+    assert abs(estimates["one_stage"].estimate - together) < 0.002
+    assert estimates["reml"].estimate > together + 0.005
 
 
 def test_fewer_than_two_usable_centres_are_not_pooled() -> None:

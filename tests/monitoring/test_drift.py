@@ -287,3 +287,15 @@ def test_adjusted_pvalues_do_not_depend_on_the_rounding_of_ties() -> None:
             for v in (values, noisy)
         )
         assert clean.tolist() == other.tolist()
+
+
+def test_a_p_value_at_the_smallest_that_permutations_can_have_is_a_bound() -> None:
+    rng = np.random.default_rng(0)
+    report = score_drift(rng.beta(2, 2, 300), rng.beta(5, 2, 300), n_resamples=199)
+    first = report.results[0]
+    assert first.least_pvalue == first.pvalue == pytest.approx(1 / 200)
+    assert report.is_bound
+    assert "p ≤ 0.005" in first.verdict
+    table = [line.split("  ") for line in repr(report).split("\n")[2:]]
+    assert all(sum(cell.strip()[:1] in ("<", "≤") for cell in row) == 2 for row in table)
+    assert not score_drift(W, B).is_bound  # every exchange was enumerated

@@ -11,7 +11,14 @@ import pytest
 import calibrant as cal
 from calibrant.metrics.kernel import smooth
 from calibrant.metrics.kernel.lipschitz import largest_lipschitz_sum
-from calibrant.metrics.kernel.spectral import CosineSeries
+from calibrant.metrics.kernel.spectral import (
+    CURVE_NODES,
+    FEWER_CURVE_NODES,
+    absolute_integrals,
+    cosine_terms,
+    nodes_for,
+    rough_integrals,
+)
 from calibrant.util import kernels
 
 
@@ -59,16 +66,16 @@ def test_a_mass_anywhere_is_smoothed_as_by_direct_sums() -> None:
     mass = np.array([0.2, -0.1, 0.3, -0.25, 0.1, -0.2])
     repeats = 1 << 14
     many = np.tile(position, repeats), np.tile(mass / repeats, repeats)
-    for series in (
-        CosineSeries(position, mass, 0.02),
-        CosineSeries(position, mass, 0.02, six=True),
-        CosineSeries(*many, 0.02),
+    for (terms,) in (
+        cosine_terms(position, mass[None], 0.02),
+        cosine_terms(position, mass[None], 0.02, six=True),
+        cosine_terms(many[0], many[1][None], 0.02),
     ):
-        frequency = np.pi * np.arange(len(series.terms))
+        frequency = np.pi * np.arange(len(terms))
         wanted = 2 * np.cos(frequency[:, None] * position) @ mass
         wanted[0] /= 2
         damped = np.exp(-((frequency * 0.02) ** 2) / 2)
-        assert np.abs((series.terms - wanted) * damped).max() < 1e-9
+        assert np.abs((terms - wanted) * damped).max() < 1e-9
 
 
 def test_searches_in_few_and_many_rows_end_at_a_fixed_point_or_a_constant() -> None:
@@ -95,11 +102,12 @@ def test_the_width_is_a_fixed_point_and_the_derivative_that_of_the_integral(kind
     y = rng.random(700) < 0.8 * p + 0.1
     width = cal.smece(y, p)
     assert cal.smece(y, p, bandwidth=width) == pytest.approx(width, rel=1e-12)
-    series = CosineSeries(p, (p - y) / 700, 0.01)
+    terms = cosine_terms(p, (p - y)[None] / 700, 0.01)
     for at in (0.02, 0.05, 0.3):
-        (value, change), (after, _), (before, _) = (series.absolute_integral(at + step) for step in (0, 1e-6, -1e-6))
+        widths = np.array([at, at + 1e-6, at - 1e-6])
+        (value, after, before), (change, *_) = absolute_integrals(terms[[0, 0, 0]], widths, nodes_for(at, CURVE_NODES))
         assert change == pytest.approx((after - before) / 2e-6, rel=1e-5, abs=1e-7)
-        rough, about = series.rough_integral(at)
+        (rough,), (about,) = rough_integrals(terms, widths[:1], nodes_for(at, FEWER_CURVE_NODES))
         assert (rough, about) == (pytest.approx(value, rel=0.01), pytest.approx(change, rel=0.1, abs=1e-3))
 
 

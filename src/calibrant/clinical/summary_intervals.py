@@ -118,7 +118,7 @@ def c_limits(view: View, level: float) -> Limits:
     return ends[0], ends[1]
 
 
-def hanley_variance(c: float, events: float, others: float) -> float:
+def hanley_variance(c: float, events: Any, others: Any) -> Any:
     """Variance of the C statistic where the scores of both outcomes are exponential (Hanley and McNeil 1982)."""
     both, alone = c / (2 - c), 2 * c * c / (1 + c)
     return (c * (1 - c) + (events - 1) * (both - c * c) + (others - 1) * (alone - c * c)) / (events * others)

@@ -14,7 +14,7 @@ from ..inference.belt import Belt, giviti_belt, view_to_test
 from ..inference.significance import source_to_test
 from ..inference.verdicts import SignificanceResult
 from ..util.checks import check_fraction, check_whole
-from ..util.results import number, pvalue_text
+from ..util.results import number, pvalue_clause, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from .base import ENDS, Diagram, axis_names, finish, none_for_nan, rows_of, series_on, square
@@ -96,7 +96,7 @@ class CalibrationBelt(Diagram):
     def _title(self) -> str:
         kind = "external" if self.external else "internal"
         head = f"Calibration belt ({kind} validation, polynomial of degree {self.degree}, {rows_of(self.n, self.lens)})"
-        return f"{head}\n  p-value of calibration {pvalue_text(self.pvalue)}"
+        return f"{head}\n  p-value of calibration {pvalue_text(self.pvalue, self.test.least_pvalue)}"
 
     _numeric = range(0)
 
@@ -115,8 +115,7 @@ class CalibrationBelt(Diagram):
         (look,) = series_of(ax, style, width=0.9)
         highest = max(float(self.risk[-1]), *(float(each.max()) for each in self.high))
         square(ax, next((each for each in ENDS if highest <= each), 1.0))
-        pvalue = "< 0.001" if self.pvalue < 0.001 else f"= {self.pvalue:.3f}"
-        facts = f"p {pvalue}, n = {self.n:,}, degree {self.degree}"
+        facts = f"{pvalue_clause(self.pvalue, self.test.least_pvalue)}, n = {self.n:,}, degree {self.degree}"
         label = facts if look.label is None else f"{look.label}\n{facts}"
         ax.plot(self.risk, self.observed, zorder=3, gid="curve", label=label, **look.line)
         for place in reversed(range(len(self.levels))):  # the widest first, and lightest

@@ -31,8 +31,8 @@ Floats = NDArray[np.float64]
 Generator = np.random.Generator
 T = TypeVar("T")
 Plan = tuple[Metric, dict[str, Any]]
-Draws = Literal["outcomes", "scores", "rows"]
-"""What is resampled: outcomes given the scores, scores and outcomes, or rows."""
+Draws = Literal["outcomes", "scores", "rows", "population"]
+"""What is resampled: outcomes given the scores, scores and outcomes, or rows; or the probabilities of the outcomes as soft labels, which are not resampled."""
 
 # Number of cells for binned metrics, for other metrics, and the maximum.
 BIN_CELLS, FINE_CELLS, MOST_CELLS = 300, 1920, 9600
@@ -260,6 +260,8 @@ class CellSampler:
         if draws == "rows":
             counts = rng.multinomial(self.total, self.shares)
             return counts[: self.count] + counts[self.count :], counts[self.count :]
+        if draws == "population":
+            return self.rows, self.rows * self.chance
         rows = self.rows if draws == "outcomes" else rng.multinomial(self.total, self.rows / self.total)
         return rows, draw_events(self.chance, rng, rows)
 
@@ -389,17 +391,16 @@ def accurate_cells(view: View, plans: list[Plan], draw: Callable[[int], Drawn], 
     if (draws == "outcomes" or _are_narrow(first)) and _are_sufficient(rule, view, plans):
         return first
     trial = Trial(plans, draw)
-    pilots = MOST_PILOTS if view.n <= ENOUGH else PILOTS
     finer = (cells for cells in (cells_of(view, rule) for rule in rules) if 2 * cells.count < view.n)
     if view.n > MANY:  # few pilots: the coarsest accepted cells, else the finest undecided ones
         tried = [first, *finer]
-        sure, grey = trial.sort_out(tried, pilots)
+        sure, grey = trial.sort_out(tried, PILOTS)
         found = [*sure, *reversed(grey)] or trial.sort_out(tried[-1:], MOST_PILOTS)[0]
         return next(iter(found), None)
-    sure, grey = trial.sort_out([first], pilots)
+    sure, grey = trial.sort_out([first], PILOTS)
     if sure:
         return first
-    sure, more = trial.sort_out(list(finer), pilots)
+    sure, more = trial.sort_out(list(finer), PILOTS)
     # Coarser cells justify more pilot samples.
     grey = [cells for cells in [*grey, *more] if not sure or cells.count < sure[0].count]
     good, _ = trial.sort_out(grey, MOST_PILOTS)

@@ -30,7 +30,7 @@ from .cells import Same, shared
 from .metric_tests import TestInput
 from .pvalues import compared_with_draws
 from .resampling import PredictionSampler, RowSampler, Sampler, view_keywords
-from .simultaneous import resampled_values
+from .simultaneous import population_value, resampled_values
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -361,7 +361,7 @@ class Inversion:
 
     def error(self, deviations: Deviations, step: int) -> float:
         """The error of labels that deviate by a step; where soft labels have none, the mean of estimates above that of calibrated predictions."""
-        value = deviations.sampler(step).population_value(self.metric, self.options)
+        value = population_value(self.metric, self.options, deviations.sampler(step))
         if not math.isnan(value):
             return value
         sample = self.simulate(deviations, step)
@@ -369,9 +369,11 @@ class Inversion:
 
     def _limits(self, deviations: Deviations) -> Limits | None:
         """The limits for one shape of deviations; None where it has no error."""
-        if self.error(deviations, 0) <= 0:  # of an error of one side
+        error = cache(partial(self.error, deviations))
+        if error(0) <= 0:  # of an error of one side
             deviations = deviations.opposite()
-        error, simulate = cache(partial(self.error, deviations)), cache(partial(self.simulate, deviations))
+            error = cache(partial(self.error, deviations))
+        simulate = cache(partial(self.simulate, deviations))
         largest = self._largest(error, simulate)
         steps = [
             step for step in range(largest - STEPS + 1, largest + 1) if error(step) > 0 and len(simulate(step)) > 1

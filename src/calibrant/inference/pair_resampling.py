@@ -17,7 +17,7 @@ from ..metrics.kernel.laplace import laplace_pair_sums
 from ..metrics.kernel.pairs import Kernel, as_points, choose_kernel, cloud_of, one_column, own_order
 from ..metrics.registry import Metric
 from ..views.view import VectorView
-from .cells import Draws
+from .cells import Draws, Same, shared
 from .replicates import many
 from .resampling import PredictionSampler, multiplicities, simulated_labels, view_keywords
 from .seeds import generator
@@ -71,15 +71,19 @@ def skce_draws(
     views = metric.views(sampler.predictions, **view_keywords(metric, options))
     if len(views) != 1 or not isinstance(views[0], VectorView) or views[0].lens != "canonical":
         return None
-    view = one_column(views[0])
-    keywords = {**metric.options, **options}
-    crowd, cloud = Crowd.of(view), cloud_of(view)
-    kernel = choose_kernel(cloud, *(keywords[option] for option in OPTIONS))
+    view, keywords = one_column(views[0]), {**metric.options, **options}
+
+    def make() -> tuple[Crowd, Kernel, int]:
+        cloud = cloud_of(view)
+        kernel = choose_kernel(cloud, *(keywords[option] for option in OPTIONS))
+        return Crowd.of(view), kernel, number_of_parts(cloud, kernel, keywords["exact"])
+
+    chosen = tuple(keywords[option] for option in (*OPTIONS, "exact"))
+    crowd, kernel, parts = shared(("crowd", Same(sampler.predictions), chosen), make)
     if keywords["kernel"] == "exponential" and crowd.points.shape[1] == 1:
         return _values_on_a_line(crowd, kernel, sampler, draws, count, seed)
-    if draws == "outcomes":
+    if draws != "rows":
         return None
-    parts = number_of_parts(cloud, kernel, keywords["exact"])
     if parts == 1:
         drawn = multiplicities(sampler, seed)
         return _values_in_tiles(crowd, kernel, lambda number: drawn(number)[crowd.order].astype(np.float64), count)
@@ -105,21 +109,29 @@ def _values_on_a_line(
     def residuals() -> Iterator[Floats]:
         """Weighted residuals of each resample; the sums over self-pairs and the weight of the others are added to their lists."""
         weight, own_weight, residual = crowd.weight, crowd.own_weight, crowd.residual[:, 1]
+        pairs[:] = _weight_of_pairs(weight, own_weight)
         for number in range(count):
             if draws == "rows":
                 counts = drawn(number)[crowd.order]
                 weight, own_weight = counts * crowd.weight, counts * crowd.own_weight
-            else:
+                pairs[number] = _weight_of_pairs(weight, own_weight)
+            elif draws == "outcomes":
                 residual = labels(number)[crowd.order] - position
-            square = float(weight.sum()) ** 2
-            different = square - float(own_weight.sum())
-            pairs[number] = different if different > 1e-12 * square else math.nan
+            else:
+                residual = sampler.class_chances[crowd.order, 1] - position
             own[number] = own_weight @ np.square(residual)
             yield weight * residual
 
     with np.errstate(over="ignore", under="ignore"):
         every = np.array(laplace_pair_sums(position, residuals(), kernel.width / kernel.scale))
     return 2 * (every - own) / pairs
+
+
+def _weight_of_pairs(weight: Floats, own_weight: Floats) -> float:
+    """The weight of pairs of different rows; NaN for a single row with all the weight."""
+    square = float(weight.sum()) ** 2
+    different = square - float(own_weight.sum())
+    return different if different > 1e-12 * square else math.nan
 
 
 def _values_in_tiles(crowd: Crowd, kernel: Kernel, picked: Callable[[int], Floats], count: int) -> Floats:

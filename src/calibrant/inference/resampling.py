@@ -118,6 +118,8 @@ class RowSampler:
     def sums(self, rng: Generator, draws: Draws) -> tuple[Array, Array]:
         """Weight of each row in a resample, and of its events."""
         view = self.view
+        if draws == "population":
+            return view.weights, view.weights * self.chance
         if self.counts:
             rows = view.weights.astype(np.int64) if draws == "outcomes" else rng.multinomial(self.total, self.share)
             if draws == "rows":
@@ -219,6 +221,12 @@ class PredictionSampler:
         if not fixed_design:
             return self._drawn(p.with_labels(draw_labels(p, p.probs, rng)))
         return self._drawn(p.with_labels(draw_labels(p, self.chance, rng, self.paths)))
+
+    @property
+    def class_chances(self) -> Array:
+        """The probabilities of the labels, one column for each class."""
+        chance = np.asarray(self.chance, np.float64)
+        return chance if chance.ndim == 2 else np.column_stack([1 - chance, chance])
 
     @cached_property
     def paths(self) -> Array | None:

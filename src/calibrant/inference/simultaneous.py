@@ -94,6 +94,30 @@ class Task:
 
             yield np.array(many(later, min(step, self.count - start)))
 
+    def label_counts(self, place: Places, size: int) -> Iterator[NDArray[Any]]:
+        """The number of rows whose simulated label has each of `size` places, for some sets of labels at a time.
+
+        The label k of row i has the place `place[i, k]`. In the population all labels count with their probabilities.
+        """
+        n, k = place.shape
+        if self.draws == "population":
+            yield np.bincount(place.ravel(), self.sampler.class_chances.ravel(), size)[None]
+            return
+        if k > 2:
+            everyone = np.arange(n)
+            yield from self.batches(
+                lambda b: np.bincount(place[everyone, self.labels(b)], minlength=size), max(n, size)
+            )
+            return
+        from scipy.sparse import csr_array
+
+        # Of two labels, the second moves a row from one place to another.
+        moves = np.column_stack([np.ones(n), -np.ones(n)])
+        members = csr_array((moves.ravel(), place[:, ::-1].ravel(), 2 * np.arange(n + 1)), (n, size)).T
+        without = np.bincount(place[:, 0], minlength=size)
+        for labels in self.batches(self.labels, n):
+            yield without + np.rint(members @ labels.T.astype(np.float64)).T
+
     def replicates(self, entries: int = 0) -> Iterator[NDArray[np.int32]]:
         """How often each row is drawn, for some bootstrap replicates at a time, of which each has further entries."""
         entries = max(entries, self.predictions.n)
@@ -112,6 +136,12 @@ def resampled_values(plans: list[Plan], sampler: Sampler, draws: Draws, count: i
     rest = [plan for plan, column in zip(plans, columns, strict=True) if column is None]
     one_by_one = iter(values_on_resamples(rest, sampler, draws, range(count), seed).T if rest else ())
     return np.column_stack([next(one_by_one) if column is None else column for column in columns])
+
+
+def population_value(metric: Metric, options: dict[str, Any], sampler: Sampler) -> float:
+    """The value of a metric for the probabilities of the labels; NaN where it has none."""
+    at_once = draws_at_once(metric, options, sampler, "population", 1, 0) if metric.soft else None
+    return sampler.population_value(metric, options) if at_once is None else float(at_once[0])
 
 
 def draws_at_once(
@@ -136,7 +166,7 @@ def draws_at_once(
     if metric.id == skce_uq.id:
         return skce_draws(metric, options, sampler, draws, count, seed)
     task = Task(metric, options, keywords, sampler, draws, count, seed)
-    simulates = draws == "outcomes"
+    simulates = draws != "rows"
     if simulates and sampler.predictions.kind not in ("binary", "multiclass"):
         return None
     if metric.takes == "Block" and metric.finish is None:
@@ -153,7 +183,7 @@ def _vector_draws(task: Task) -> Floats | None:
     view = views[0]
     if len(views) > 1 or not isinstance(view, VectorView):
         return None
-    if task.draws == "outcomes" and (view.lens != "canonical" or view.weight is not None):
+    if task.draws != "rows" and (view.lens != "canonical" or view.weight is not None):
         return None
     form = task.metric.form(view, task.keywords)
     if isinstance(form, Binned):
@@ -230,20 +260,18 @@ def _classwise_draws(task: Task) -> Floats | None:
         values = [task.metric.value_of_table(table, task.keywords) for table in tables]
         return [task.value(values[start : start + p.k], views) for start in range(0, len(values), p.k)]
 
-    if task.draws == "outcomes":
-        weight, total = (part.sum(axis=0) for part in (rows, score_sums))
-
-        def relabelled(number: int) -> float:
-            cell = cells[np.arange(p.n), task.labels(number)]
-            return values_of(weight, np.bincount(cell, minlength=size), total)[0]
-
-        return task.each(relabelled)
-    own_cell = cells[np.arange(p.n), p.labels]
-    events = csr_array((np.ones(p.n), own_cell, np.arange(p.n + 1)), (p.n, size))
     values: list[float] = []
+    if task.draws != "rows":
+        sums = [part.sum(axis=0) for part in (rows, score_sums)]
+        for events in task.label_counts(cells, size):
+            weight, total = (np.broadcast_to(part, events.shape) for part in sums)
+            values += values_of(weight, events, total)
+        return np.array(values, np.float64)
+    own_cell = cells[np.arange(p.n), p.labels]
+    members = csr_array((np.ones(p.n), own_cell, np.arange(p.n + 1)), (p.n, size))
     for drawn in task.replicates(4 * size):
         counts = drawn.astype(np.float64)
-        values += values_of(counts @ rows, counts @ events, counts @ score_sums)
+        values += values_of(counts @ rows, counts @ members, counts @ score_sums)
     return np.array(values, np.float64)
 
 
@@ -263,7 +291,7 @@ class Cells(NamedTuple):
 
 def _binned_draws(task: Task, form: Binned) -> Floats | None:
     """Values of a function of sums over bins; None for bins that depend on the resample."""
-    view, by_score, simulates = form.view, form.cell is None, task.draws == "outcomes"
+    view, by_score, simulates = form.view, form.cell is None, task.draws != "rows"
     if not form.is_fixed and (by_score or not simulates):
         return None
     if by_score and (view.weight is not None or view.is_soft):
@@ -296,12 +324,9 @@ def _relabelled(task: Task, cells: Cells) -> Iterator[tuple[NDArray[Any], NDArra
     place_of_label = np.full((view.n, view.k), size)
     place_of_label[everyone[:, None], classes] = place
 
-    def positives(number: int) -> NDArray[Any]:
-        there = np.bincount(place_of_label[everyone, task.labels(number)], minlength=size + 1)[:-1]
-        return inside - there if form.is_error else there
-
-    for part in task.batches(positives, size):
-        yield weight, part, fixed
+    for counts in task.label_counts(place_of_label, size + 1):
+        there = counts[:, :-1]
+        yield weight, inside - there if form.is_error else there, fixed
 
 
 def _replicated(task: Task, cells: Cells) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..inference.multiplicity import adjust
 from ..sketches.sketch import Sketch
-from ..util.results import number, percent
+from ..util.results import number, percent, pvalue_clause
 from .changepoint import EDetector, goes_on, locate_change, start_detector
 from .ingest import ALL_ROWS
 from .labelfree import ScoreFindings
@@ -195,13 +195,10 @@ def drift_alarms(found: Mapping[str, ScoreFindings], alpha: float) -> list[tuple
             if drift is not None:
                 best[stream, kind] = min(zip(drift.adjusted, drift.results, strict=True), key=lambda pair: pair[0])
     adjusted = adjust(np.array([p for p, _ in best.values()]), "holm").tolist() if best else []
-    return [
-        (
-            stream,
-            kind,
-            p,
-            f"{shown.get((stream, kind), '')}{r.statistic} {number(r.value)}: {r.effect} (p = {p:.3g}, adjusted for all tests of the window)",
-        )
-        for ((stream, kind), (_, r)), p in zip(best.items(), adjusted, strict=True)
-        if p <= alpha
-    ]
+    alarms = []
+    for ((stream, kind), (_, r)), p in zip(best.items(), adjusted, strict=True):
+        if p <= alpha:
+            chance = pvalue_clause(p, p if r.is_bound else 0.0)
+            text = f"{shown.get((stream, kind), '')}{r.statistic} {number(r.value)}: {r.effect}"
+            alarms.append((stream, kind, p, f"{text} ({chance}, adjusted for all tests of the window)"))
+    return alarms

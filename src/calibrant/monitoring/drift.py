@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -86,6 +86,8 @@ class DriftResult(Record):
         Size of the change in words.
     details : mapping
         Further numbers of the distance.
+    least_pvalue : float, default 0.0
+        The smallest p-value that the permutations can have; 0 where all were enumerated.
     """
 
     _hidden = ("details",)
@@ -100,6 +102,12 @@ class DriftResult(Record):
     n_window: float
     effect: str
     details: Mapping[str, float] = field(default_factory=dict, compare=False)
+    least_pvalue: float = field(default=0.0, repr=False, compare=False)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the p-value is the smallest that the permutations can have, and its adjusted value as well."""
+        return math.isclose(self.pvalue, self.least_pvalue)
 
     @property
     def rejected(self) -> bool:
@@ -109,7 +117,7 @@ class DriftResult(Record):
     @property
     def verdict(self) -> str:
         """One sentence about the scores, not about calibration."""
-        chance = pvalue_clause(self.pvalue)
+        chance = pvalue_clause(self.pvalue, self.least_pvalue)
         sizes = f"{self.n_window:,.6g} against {self.n_reference:,.6g} rows"
         if self.rejected:
             return f"The score distribution has changed ({chance}; {sizes}): {self.effect}. {INVESTIGATE}"
@@ -120,7 +128,7 @@ class DriftResult(Record):
 
     def _title(self) -> str:
         found = f"{NAMES[self.statistic]} {number(self.value)}, critical value {number(self.threshold)} at level {self.alpha:g}"
-        return f"{self.verdict}\n  {found}\n  p-value {pvalue_text(self.pvalue)} by {self.method}"
+        return f"{self.verdict}\n  {found}\n  p-value {pvalue_text(self.pvalue, self.least_pvalue)} by {self.method}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,9 +150,19 @@ class DriftReport(Result):
     alpha: float
 
     @property
+    def pvalue(self) -> float:
+        """The smallest adjusted p-value."""
+        return min(self.adjusted)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the smallest adjusted p-value is the smallest that the permutations can have."""
+        return self.results[self.adjusted.index(self.pvalue)].is_bound
+
+    @property
     def rejected(self) -> bool:
         """Whether any adjusted p-value is at most `alpha`; the familywise error rate is at most `alpha`."""
-        return min(self.adjusted) <= self.alpha
+        return self.pvalue <= self.alpha
 
     def __getitem__(self, statistic: str) -> DriftResult:
         for result in self.results:
@@ -171,7 +189,14 @@ class DriftReport(Result):
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         return HEADINGS, [
-            [NAMES[r.statistic], number(r.value), pvalue_text(r.pvalue), pvalue_text(p), number(r.threshold), r.effect]
+            [
+                NAMES[r.statistic],
+                number(r.value),
+                pvalue_text(r.pvalue, r.least_pvalue),
+                pvalue_text(p, p if r.is_bound else 0.0),
+                number(r.threshold),
+                r.effect,
+            ]
             for r, p in zip(self.results, self.adjusted, strict=True)
         ]
 
@@ -231,7 +256,12 @@ def score_drift(
     null = permuted(coarse, statistics, check_whole(n_resamples, "n_resamples"), rng)
     own, values = values_of(coarse, statistics), values_of(cells, statistics).tolist()
     results = [
-        _result(cells, name, values[i], (null.pvalue(float(own[i]), i), null.threshold(alpha, i), alpha, null.method))
+        replace(
+            _result(
+                cells, name, values[i], (null.pvalue(float(own[i]), i), null.threshold(alpha, i), alpha, null.method)
+            ),
+            least_pvalue=null.least_pvalue,
+        )
         for i, name in enumerate(statistics)
     ]
     return DriftReport(tuple(results), tuple(adjust_together(null, own).tolist()), alpha)
@@ -245,11 +275,11 @@ def restored_report(plain: Mapping[str, Any] | None) -> DriftReport | None:
     return DriftReport(results, tuple(plain["adjusted"]), plain["alpha"])
 
 
-def mean_shift_pvalue(reference: Any, window: Any, n_resamples: int, rng: Any) -> float:
-    """Permutation p-value of the difference of mean scores."""
+def mean_shift_pvalue(reference: Any, window: Any, n_resamples: int, rng: Any) -> tuple[float, float]:
+    """Permutation p-value of the difference of mean scores, and the smallest that it can be."""
     cells = coarsened(lay_on_cells(reference, window, "mean_shift"))
     null = permuted(cells, ["mean_shift"], check_whole(n_resamples, "n_resamples"), rng)
-    return null.pvalue(float(values_of(cells, ["mean_shift"])[0]), 0)
+    return null.pvalue(float(values_of(cells, ["mean_shift"])[0]), 0), null.least_pvalue
 
 
 def _result(cells: Cells, name: str, value: float, test: tuple[float, float, float, str]) -> DriftResult:
@@ -522,6 +552,11 @@ class Null:
     exact: bool
     """Whether all tables were enumerated, rather than sampled."""
     method: str
+
+    @property
+    def least_pvalue(self) -> float:
+        """The smallest p-value of sampled tables; 0 where all were enumerated."""
+        return 0.0 if self.exact else 1 / (1 + len(self.values))
 
     def pvalue(self, observed: float, column: int) -> float:
         """Probability of a value at least this large; with random permutations the observed one is included."""

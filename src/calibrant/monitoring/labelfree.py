@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -117,6 +117,8 @@ class ChangeReading(Record):
         Confidence in the window.
     readings : tuple of str
         The two interpretations.
+    least_pvalue : float, default 0.0
+        The smallest p-value that the permutations can have; 0 where all were enumerated.
     """
 
     direction: str
@@ -126,12 +128,13 @@ class ChangeReading(Record):
     reference: ConfidenceSummary
     window: ConfidenceSummary
     readings: tuple[str, str]
+    least_pvalue: float = field(default=0.0, repr=False, compare=False)
 
     @property
     def words(self) -> str:
         """The change and both interpretations as text."""
         first, second = self.readings
-        chance = pvalue_clause(self.pvalue)
+        chance = pvalue_clause(self.pvalue, self.least_pvalue)
         means = f"from {number(self.reference.mean)} to {number(self.window.mean)}"
         if self.direction == "none":
             return f"Mean confidence changed {means}, not significantly ({chance}). Either {first}, or {second}."
@@ -234,7 +237,7 @@ class ScoreFindings:
     @property
     def drift_pvalue(self) -> float | None:
         """The smallest adjusted p-value of the distances."""
-        return None if self.drift is None else min(self.drift.adjusted)
+        return None if self.drift is None else self.drift.pvalue
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain values.
@@ -328,10 +331,11 @@ def read_change(
     """
     check_fraction(alpha, "alpha", 0.05)
     before, after = _confidence(reference, "reference"), _confidence(window, "window")
-    pvalue, difference = mean_shift_pvalue(before, after, n_resamples, rng), after.mean - before.mean
+    difference = after.mean - before.mean
+    pvalue, least = mean_shift_pvalue(before, after, n_resamples, rng)
     direction = "none" if pvalue > alpha or difference == 0 else "rise" if difference > 0 else "fall"
     sides = (confidence_summary(before), confidence_summary(after))
-    return ChangeReading(direction, float(np.float64(difference)), pvalue, alpha, *sides, READINGS[direction])
+    return ChangeReading(direction, float(np.float64(difference)), pvalue, alpha, *sides, READINGS[direction], least)
 
 
 def _confidence(source: Any, argument: str) -> Sample:

@@ -162,7 +162,7 @@ class OodFindings(Record):
     @property
     def pvalue(self) -> float | None:
         """The smallest adjusted p-value of the distances; None without reference data."""
-        return None if self.drift is None else min(self.drift.adjusted)
+        return None if self.drift is None else self.drift.pvalue
 
     @property
     def change(self) -> str:
@@ -175,9 +175,9 @@ class OodFindings(Record):
     @property
     def words(self) -> str:
         """Name, change and p-value as text."""
-        if self.pvalue is None:
+        if self.drift is None:
             return f"{self.name}: {self.change}."
-        chance = pvalue_clause(self.pvalue)
+        chance = pvalue_clause(self.drift.pvalue, self.drift.pvalue if self.drift.is_bound else 0.0)
         return f"{self.name}: {self.change} (adjusted {chance})."
 
     def _fields(self) -> dict[str, Any]:

@@ -59,7 +59,5 @@ def laplace_pair_sums(position: Floats, values: Iterable[Floats], width: float) 
     sums = []
     for value in values:
         path = _from_the_left(position, value, width, grow)
-        path *= 2
-        path -= value
-        sums.append(float(np.dot(value, path)))
+        sums.append(2 * float(np.dot(value, path)) - float(np.dot(value, value)))
     return sums

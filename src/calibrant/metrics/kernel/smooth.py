@@ -15,7 +15,7 @@ from ...views.view import View
 from ..forms import Path
 from ..registry import metric
 from .lipschitz import largest_lipschitz_sum
-from .spectral import NARROWEST, self_consistent_widths, smoothed_error
+from .spectral import NARROWEST, self_consistent_widths, smoothed_errors
 
 Floats = NDArray[np.float64]
 
@@ -51,32 +51,32 @@ def smece(
 ) -> Path:
     """Integral of the absolute mean residual, smoothed by a Gaussian kernel whose bandwidth equals the resulting error."""
 
-    def fill(views: Sequence[View]) -> None:
-        """Compute the bandwidths that equal their own error, of several views together; each view keeps its own."""
+    def errors(position: Floats, mass: Floats, scale: float) -> Floats:
+        """Compute the error of each line of masses at the same positions."""
         if bandwidth is None:
-            masses = [_residual_masses(view, kernel) for view in views]
-            widths = self_consistent_widths([(position, mass) for position, mass, _ in masses], masses[0][2])
-            for view, width in zip(views, widths, strict=True):
-                view.tables["smece", kernel] = width
-
-    def value() -> float:
-        if bandwidth is None:
-            if ("smece", kernel) not in view.tables:
-                fill([view])
-            return float(view.tables["smece", kernel])
-        position, mass, scale = _residual_masses(view, kernel)
+            return self_consistent_widths([(position, mass)], scale)
         if check_positive(bandwidth, "bandwidth") * scale < NARROWEST:
             raise ArgumentError("bandwidth", f"must be at least {NARROWEST / scale:.4g}; got {bandwidth!r}")
-        return smoothed_error(position, mass, bandwidth * scale)
+        return smoothed_errors(position, mass, bandwidth * scale)
+
+    def fill(views: Sequence[View]) -> None:
+        """Compute the bandwidths that equal their own error, of several views together; each view keeps its own."""
+        masses = [_residual_masses(view, kernel) for view in views]
+        widths = self_consistent_widths([(position, mass[None]) for position, mass, _ in masses], masses[0][2])
+        for view, width in zip(views, widths.tolist(), strict=True):
+            view.tables["smece", kernel] = width
+
+    def value() -> float:
+        if bandwidth is None and ("smece", kernel) in view.tables:
+            return float(view.tables["smece", kernel])
+        position, mass, scale = _residual_masses(view, kernel)
+        return float(errors(position, mass[None], scale)[0])
 
     def values(score: Floats, mass: Floats) -> Floats:
-        """Compute the error of each line of masses at the same scores."""
         position, scale = _places(score, kernel)
-        if bandwidth is None:
-            return np.array(self_consistent_widths([(position, line) for line in mass], scale))
-        return np.array([smoothed_error(position, line, bandwidth * scale) for line in mass])
+        return errors(position, mass, scale)
 
-    return Path(value, values, fill)
+    return Path(value, values, None if bandwidth is not None else fill)
 
 
 @metric("Smooth calibration error", range=(0, 1), ideal=0, cite="blasiok2023")
