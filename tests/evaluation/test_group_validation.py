@@ -289,7 +289,7 @@ def test_labels_that_show_their_order() -> None:
         ({}, "groups: are missing"),
         ({"groups": CENTRE, "order": ["A", "B"]}, "does not contain the period 'C'"),
         ({"groups": CENTRE, "order": ["A", "B", "B", "C"]}, "twice"),
-        ({"groups": CENTRE}, "order: is required: the order in time of 'A', 'B', 'C' is unknown"),
+        ({"groups": CENTRE}, "groups: the order in time of 'A', 'B', 'C' is unknown"),
         ({"groups": [2019] * 900}, "one period only"),
     ],
 )

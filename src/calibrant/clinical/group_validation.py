@@ -489,7 +489,9 @@ def _periods(names: Sequence[Any], order: Sequence[Any] | None) -> Periods:
     parts = {name: _text_and_numbers(str(name)) for name in names}
     if len({tuple(part[::2]) for part in parts.values()}) > 1:
         shown = ", ".join(map(repr, sorted(map(str, names))[:3]))
-        raise ArgumentError("order", f"is required: the order in time of {shown} is unknown", "list the periods")
+        raise GroupError(
+            "groups", f"the order in time of {shown} is unknown", "name periods such as 2026 Q1, or pass order"
+        )
     in_time = sorted(names, key=lambda name: parts[name])
     return Periods({name: float(place) for place, name in enumerate(in_time)}, "period")
 

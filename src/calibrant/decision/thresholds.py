@@ -460,7 +460,7 @@ def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:
     nearest = found.tests[0] if "coverage" in target else min(found.tests, key=lambda test: test.value)
     lost = f"{nearest.errors:.6g} errors" if judged.counts_errors else f"a loss of {nearest.errors:.4g}"
     rows = f"{nearest.accepted:.6g} of {judged.total:.6g} rows accepted"
-    other = "; method='bonferroni' may find one" if method == "sequence" else ""
+    other = "; the method bonferroni may find one" if method == "sequence" else ""
     return f"{start}; the nearest was {nearest.threshold:.4g} ({lost} in {rows}){other}"
 
 
