@@ -282,7 +282,7 @@ stale = "3 parsecs"
         )
         assert code == 2
         assert err.count("error:") == 1
-        assert "[models.late] stale (line" in err
+        assert "[models.late] stale:" in err
         found = {each["model"]: each["n"] for each in json.loads(Path("found.json").read_text())["models"]}
         assert found == {"a[1]": 80, "twice": 160, "copied": 80, "late": 0}
 

@@ -42,7 +42,7 @@ class TestConfiguration:
             ("models = 3\n", "must be a table"),
             ('[models.labels]\nstore = "a"\n', "cannot be the name"),
             ('[models.a]\nstore = "a"\n[models.b]\nstore = "./a"\n', "same store"),
-            ('[models.a]\nstore = "a"\nowner = 3\n', r"owner \(line 3\)"),
+            ('[models.a]\nstore = "a"\nowner = 3\n', "owner: expected text"),
             ('[models.a\nstore = "a"\n', "not valid TOML"),
         ],
     )

@@ -241,7 +241,7 @@ def test_34_labels_of_any_number_type(dtype: Any) -> None:
 
 def test_40_a_single_column_is_not_guessed_and_nothing_is_doubled() -> None:
     y, p = [0, 1, 1], np.array([0.2, 0.6, 0.7])
-    with pytest.raises(cal.errors.ShapeError, match=r"single column.*y_prob\[:, 0\]"):
+    with pytest.raises(cal.errors.ShapeError, match="single column"):
         cal.ece(y, p[:, None])
     two = np.column_stack([1 - p, p])
     for metric in (cal.ece, cal.gece, cal.brier):
