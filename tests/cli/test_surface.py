@@ -208,7 +208,6 @@ def test_errors_name_the_option_that_names_a_metric(rows: Path, run: Run) -> Non
         ("use method='consistency'", [], "x: y"),
         ("use lens='top_label' or method='consistency'", ["--lens"], "x: y; use --lens top_label"),
         ("use bandwidth=0.1 or drop it", [], "x: y; drop it"),
-        ("use kind='periods' for different rows", ["--compare"], "x: y; use --compare periods for different rows"),
         ("pass x.T, or drop input='logit'", ["--logits"], "x: y; drop --logits"),
     ],
 )

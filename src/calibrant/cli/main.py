@@ -486,25 +486,21 @@ def sql(table: str, **options: Any) -> None:
 @click.option(
     "--compare",
     "kind",
-    type=click.Choice(["models", "periods", "before-after"]),
-    help="How several files are related: models on the same rows, periods with different rows, or before and after recalibration.",
+    type=click.Choice(["models"]),
+    help="Compare several files: the predictions of models on the same rows.",
 )
 @click.option(
     "--id",
     "id_column",
     metavar="COLUMN",
-    help="With --compare models or before-after: column that has the same id for the same row in every file; by default a column such "
+    help="With --compare models: column that has the same id for the same row in every file; by default a column such "
     "as id or row_id that all files have, else rows are paired by their order.",
-)
-@click.option(
-    "--calibrator", metavar="FILE", help="With --compare before-after and one file: the calibrator written by fit."
 )
 @click.option(
     "--for",
     "purpose",
     type=click.Choice(["clinical"]),
-    help="clinical: the report opens with the table, calibration curve and decision curve of a validation study, and closes with the "
-    "items of TRIPOD+AI.",
+    help="clinical: the report opens with the table, calibration curve and decision curve of a validation study.",
 )
 @options.written_option(
     "--tripod", suffixes=(".md",), help="As --for clinical, and also write the items of TRIPOD+AI to this .md file."

@@ -29,7 +29,6 @@ OPTIONS = {
     "n_resamples": ("--resamples",),
     "rng": ("--seed",),
     "level": ("--level",),
-    "kind": ("--compare",),
     "path": ("--out",),
     "options": ("--option",),
     "missing": ("--drop-missing",),
