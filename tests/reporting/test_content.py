@@ -247,37 +247,6 @@ def test_a_difference_as_large_as_the_report_names_is_noticed_as_often_as_it_say
     assert noticed >= binom.ppf(0.001, runs, 0.8)
 
 
-def _share_noticed(score: Any, truth: Any, weight: Any, seed: int) -> float:
-    """How often the largest cumulative difference is beyond 2.2414 of its standard deviations; scores rise."""
-    labels = np.random.default_rng(seed).random((4000, len(score))) < truth
-    path = np.cumsum(weight * (score - labels), axis=1)
-    return float((np.abs(path).max(axis=1) > 2.2414 * np.sqrt((weight**2 * score * (1 - score)).sum())).mean())
-
-
-def test_a_difference_in_one_of_two_humps_is_noticed_as_often_as_the_report_says() -> None:
-    score = np.r_[np.full(200, 0.02), np.full(200, 0.98)] + np.linspace(-1e-4, 1e-4, 400)
-    reach = _detectable([View(score, np.zeros(400, np.uint8))])
-    assert reach is not None
-    truth = np.where(score > 0.5, score - 2 * reach, score)
-    assert _share_noticed(score, truth, np.ones(400), 1) >= binom.ppf(0.001, 4000, 0.8) / 4000
-    # Without what the rows that are off add to the variance, it would be noticed less often.
-    plain = (2.2414 + 0.8416) * np.sqrt((score * (1 - score)).sum()) / 400
-    missed = np.where(score > 0.5, score - 2 * plain, score)
-    assert _share_noticed(score, missed, np.ones(400), 1) < binom.ppf(0.001, 4000, 0.8) / 4000
-
-
-@pytest.mark.parametrize(("n", "high", "heavy"), [(200, 0.97, 30.0), (100, 0.6, 10.0)])
-def test_the_difference_that_the_report_names_counts_heavy_rows_as_they_are(n: int, high: float, heavy: float) -> None:
-    score = np.r_[np.full(1000, 0.05), np.full(n, high)] + np.linspace(-1e-4, 1e-4, 1000 + n)
-    weight = np.r_[np.ones(1000), np.full(n, heavy)]
-    reach = _detectable([View(score, np.zeros(1000 + n, np.uint8), weight, "importance")])
-    assert reach is not None
-    assert reach < 0.1
-    share = n * heavy / (1000 + n * heavy)
-    truth = np.where(score > 0.5, score - reach / share, score)
-    assert _share_noticed(score, truth, weight, 2) >= binom.ppf(0.001, 4000, 0.8) / 4000
-
-
 def test_what_the_test_asks_is_named_where_the_sentence_is_about_something_else() -> None:
     rng = np.random.default_rng(110)
     score = rng.beta(2, 2, 2000)
@@ -312,14 +281,6 @@ def test_of_two_ways_to_look_at_two_classes_the_one_further_from_chance_comes_fi
     means = (SCORE.mean(), YES.mean(), np.maximum(SCORE, 1 - SCORE).mean(), ((SCORE > 0.5) == YES).mean())
     assert (sure.event_mean_score, sure.event_rate, sure.mean_score, sure.rate) == pytest.approx(means)
     assert sure.sentence.startswith("Overconfident: mean confidence ")
-
-
-def test_errors_that_cancel_are_called_mixed() -> None:
-    score = np.repeat([0.6, 0.9], 500)
-    right = np.repeat([1, 0, 1, 0], [350, 150, 400, 100])  # 70% where 60% is said, 80% where 90% is
-    found = report(cal.Predictions(right, score, input="confidence"), metrics=FEW, recalibration=False).verdict
-    assert found.direction == "mixed"
-    assert "the mean difference is not significant: mean confidence 75%, accuracy 75%" in found.headline
 
 
 def test_a_place_that_stands_out_is_not_hidden_by_the_whole() -> None:
@@ -658,13 +619,34 @@ def test_calibrators_are_those_of_recalibrate(multiclass: Report) -> None:
     assert [e.method for e in entries if e.chosen] == [found.method]
 
 
-def test_a_bad_path_is_said_before_the_work(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="path"):
-        report(YES, SCORE, tmp_path / "a.pdf")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_discrimination_that_is_undefined_has_a_reason() -> None:
     found = report([1] * 30, [0.9] * 30, metrics=["ece"], recalibration=False)
     assert found.metrics["auroc"].value is None
     assert "only one class" in found.metrics["auroc"].reason
+
+
+def _share_noticed(score: Any, truth: Any, weight: Any, seed: int) -> float:
+    """How often the largest cumulative difference is beyond 2.2414 of its standard deviations; scores rise."""
+    labels = np.random.default_rng(seed).random((4000, len(score))) < truth
+    path = np.cumsum(weight * (score - labels), axis=1)
+    return float((np.abs(path).max(axis=1) > 2.2414 * np.sqrt((weight**2 * score * (1 - score)).sum())).mean())
+
+
+@pytest.mark.parametrize(("n", "high", "heavy"), [(200, 0.97, 30.0), (100, 0.6, 10.0)])
+def test_the_difference_that_the_report_names_counts_heavy_rows_as_they_are(n: int, high: float, heavy: float) -> None:
+    score = np.r_[np.full(1000, 0.05), np.full(n, high)] + np.linspace(-1e-4, 1e-4, 1000 + n)
+    weight = np.r_[np.ones(1000), np.full(n, heavy)]
+    reach = _detectable([View(score, np.zeros(1000 + n, np.uint8), weight, "importance")])
+    assert reach is not None
+    assert reach < 0.1
+    share = n * heavy / (1000 + n * heavy)
+    truth = np.where(score > 0.5, score - reach / share, score)
+    assert _share_noticed(score, truth, weight, 2) >= binom.ppf(0.001, 4000, 0.8) / 4000
+
+
+def test_errors_that_cancel_are_called_mixed() -> None:
+    score = np.repeat([0.6, 0.9], 500)
+    right = np.repeat([1, 0, 1, 0], [350, 150, 400, 100])  # 70% where 60% is said, 80% where 90% is
+    found = report(cal.Predictions(right, score, input="confidence"), metrics=FEW, recalibration=False).verdict
+    assert found.direction == "mixed"
+    assert "the mean difference is not significant: mean confidence 75%, accuracy 75%" in found.headline
