@@ -61,7 +61,6 @@ def monitor() -> None:
 @monitor.command(short_help="Update the models of a fleet.")
 @click.option("--all", "all_models", is_flag=True, help="Update every model of the configuration.")
 @click.option("--model", "names", metavar="NAME", multiple=True, help="Update this model only; can be repeated.")
-@options.written_option("--out", suffixes=(".html", ".htm"), help="Write the page of the fleet.")
 @options.written_option("--json", help="Write the status of the fleet as JSON.")
 @click.option(
     "--fdr",
