@@ -135,7 +135,6 @@ SUMMARY = "Comma-separated ids or aliases of metrics, 'summary' (default), 'reco
     is_flag=True,
     help="Add calibration intercept, slope, O/E and C of each group of --by, such as centres, pooled by random effects with a prediction interval.",
 )
-@click.option("--trend", is_flag=True, help="With --pool: the groups are periods in order, with a trend over time.")
 @click.option("--metrics", metavar="NAMES", default="summary", help=SUMMARY)
 @options.metric_options
 @click.option(
