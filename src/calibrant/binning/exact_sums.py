@@ -77,13 +77,6 @@ class CellSums(NamedTuple):
         return cls(rows, positives, whole + (rest >> REST_BITS), rest & REST_MASK)
 
     @property
-    def narrow(self) -> BinSums:
-        """Convert to sums of bins, for up to 2^43 rows."""
-        return BinSums(
-            self.rows, self.positives, (self.whole << WHOLE_BITS) + (self.rest >> LOW_BITS), self.rest & LOW_MASK
-        )
-
-    @property
     def score_sum(self) -> Floats:
         """Sum of the scores, rounded once up to 2^33 rows."""
         return (self.whole + (self.rest >> LOW_BITS) * 2.0**-WHOLE_BITS) + (self.rest & LOW_MASK) * 2.0**-REST_BITS
