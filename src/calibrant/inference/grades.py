@@ -253,7 +253,7 @@ def _given(view: View) -> tuple[Places, list[Any]]:
     if view.rows is None or view.rows.groups is None:
         problem = "are missing: they are the grade of each row"
         raise InputTypeError("groups", problem, "pass Predictions(..., groups=...), or edges")
-    names = view.rows._predictions.group_names
+    names = view.rows.group_names
     return view.rows.groups.astype(np.intp), list(names)
 
 
