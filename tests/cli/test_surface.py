@@ -45,10 +45,12 @@ def yes_no(tmp_path: Path) -> Path:
 
 
 def commands(group: click.Group = cli, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from commands(command, (*before, name))
-        else:
+        elif command is not None:
             yield (*before, name), command
 
 

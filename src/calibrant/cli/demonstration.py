@@ -13,6 +13,7 @@ from ..reporting.building import report
 from ..reporting.forms import form_of
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
+from . import options
 from .evaluating import show
 from .screen import print_lines, print_table, say
 from .source import Source
@@ -24,8 +25,14 @@ STORY = (
 )
 
 
+@options.command("demo")
+@options.written_option("--out", default="calibrant-demo.html", show_default=True, help="Where to write the report.")
+@options.written_option(
+    "--save-data", folder=True, help="Folder to write the predictions to, for use with other commands."
+)
+@options.debug_option
 def run(out: str, save_data: str | None = None) -> None:
-    """Evaluate and test the packaged predictions, recalibrate them on validation data, and write the report."""
+    """Evaluate, test and recalibrate the predictions of a real model, and write a report."""
     path = Path(out)
     try:
         form_of(path, None)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from ..errors import ArgumentError
 from ..evaluation.measure import calibrated, evaluate
 from ..evaluation.result import Evaluation, MetricResult, numeric_columns
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
+from . import options
 from .conditions import (
     Gates,
     check,
@@ -33,6 +36,45 @@ if TYPE_CHECKING:
     from ..clinical.group_validation import GroupValidation
 
 
+@options.command("evaluate")
+@options.source_options(
+    options.score_options,
+    options.groups_option("Groups that are also measured separately."),
+)
+@click.option(
+    "--pool",
+    is_flag=True,
+    help="Add calibration intercept, slope, O/E and C of each group of --by, such as centres, pooled by random effects with a prediction interval.",
+)
+@click.option("--trend", is_flag=True, help="With --pool: the groups are periods in order, with a trend over time.")
+@click.option(
+    "--metrics",
+    metavar="NAMES",
+    default="summary",
+    help="Comma-separated ids or aliases of metrics, 'summary' (default), 'recommended' or 'all'.",
+)
+@options.metric_options
+@click.option(
+    "--level",
+    type=float,
+    metavar="LEVEL",
+    help="Add confidence intervals of this level, such as 0.95; a summary has them.",
+)
+@click.option(
+    "--assess",
+    is_flag=True,
+    help="Add p-values for the null hypothesis of calibration, and the value by chance that each metric has under it.",
+)
+@options.outcome_option
+@options.calibrator_option
+@options.stream_option
+@options.draw_options(200)
+@options.json_option
+@options.gate_options(
+    'Exit with 1 if a condition such as "ece > 0.05", "ece.high > 0.05", "auroc < 0.8" or "ece > 1.1 * baseline" holds for all rows or a '
+    "group of --by. Can be repeated.",
+)
+@options.debug_option
 def run(
     file: str,
     *,
@@ -47,7 +89,10 @@ def run(
     as_json: bool,
     **options: Any,
 ) -> bool:
-    """Evaluate and print; True if a gate failed."""
+    """Measure the calibration of the predictions in FILE.
+
+    FILE is a CSV, TSV, Parquet, JSON lines, Excel, Feather, NPZ or NPY file, a DuckDB database, a .sketch file, or - for standard input.
+    """
     gates, source = Gates.take(options), Source.take(file, options)
     asked, draws = MetricOptions.take(options), Draws.take(options)
     if pool and source.columns.by is None:
@@ -106,6 +151,16 @@ def _evaluate(data: Predictions | Sketches, asked: MetricOptions, keywords: dict
     return _describe_reasons(evaluate(data, **keywords), file)
 
 
+@options.command("clinical")
+@options.source_options(options.score_options)
+@click.option("--lens", help="The event: the positive class of two by default, or class:NAME.")
+@options.level_option
+@options.draw_options(200)
+@options.json_option
+@options.gate_options(
+    'Exit with 1 if a condition such as "slope < 0.8" or "c_statistic.low < 0.7" holds. Can be repeated.'
+)
+@options.debug_option
 def run_clinical(
     file: str,
     *,
@@ -114,7 +169,10 @@ def run_clinical(
     as_json: bool,
     **options: Any,
 ) -> bool:
-    """Print the table of a validation study; True if a gate failed."""
+    """Print the table of a validation study of the predictions in FILE: discrimination, overall performance and calibration.
+
+    For centres, see evaluate --by --pool; for a report with subgroups, report --for clinical.
+    """
     from ..clinical.performance import ROWS
     from ..clinical.performance import summary as clinical_summary
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import click
+
 from .. import catalogue
 from ..errors import ArgumentError, CalibrantError
 from ..evaluation.recommendation import recommend
 from ..metrics.registry import Metric
+from . import options
 from .screen import print_json, print_lines
 
 # Functions that have other arguments than labels and probabilities, or return more than one number.
@@ -21,8 +24,22 @@ BESIDE = [
 ]
 
 
+@options.command("metrics")
+@click.argument("name", required=False)
+@click.option(
+    "--for",
+    "use_case",
+    metavar="USE_CASE",
+    help="Only the metrics recommended for a use case, the best first, and why: classwise, multiclass, direction, local, analysis, "
+    "parameter-free, safety, comparison, familiar or clinical.",
+)
+@options.json_option
+@options.debug_option
 def run(name: str | None, use_case: str | None, as_json: bool) -> None:
-    """Print the catalogue, one metric, or a recommendation."""
+    """List the metrics, or describe the metric NAME: definition, range, defaults, cautions and reference.
+
+    NAME is an id, or a name of the literature such as "Kuiper statistic".
+    """
     if name is not None and use_case is not None:
         raise ArgumentError("NAME", "cannot be combined with --for", "give either NAME or --for")
     if use_case is not None:

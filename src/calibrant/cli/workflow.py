@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from ..decision.thresholds import ThresholdChoice, choose_threshold
@@ -39,10 +40,10 @@ from ..util.files import make_folder, write_atomic
 from ..util.processes import run_all
 from ..util.results import json_text, number, percent
 from ..util.version import __version__
+from . import options
 from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, needs_test
 from .config import used_configuration
 from .fitting import apply_calibrator, fit_calibrator, rows_in
-from .options import check_replaceable
 from .rows import is_log
 from .screen import print_lines, print_table
 from .selecting import Draws
@@ -162,10 +163,45 @@ class Outcome:
         }
 
 
+@options.command("run")
+@click.option(
+    "--validation", required=True, metavar="FILE", help="Validation data, for the calibrator and the threshold."
+)
+@click.option("--test", required=True, metavar="FILE", help="Test data, evaluated before and after recalibration.")
+@options.written_option("--out", folder=True, required=True, help="Output folder; created if it does not exist.")
+@options.column_options(options.class_score_options)
+@options.fit_options
+@options.preprocessing_option
+@click.option(
+    "--accuracy", type=float, default=0.95, show_default=True, help="Minimum accuracy of the accepted predictions."
+)
+@options.guarantee_option
+@click.option("--metrics", metavar="NAMES", default="recommended", help=options.METRIC_NAMES)
+@options.outcome_option
+@options.meta_option
+@click.option(
+    "--hold-out",
+    type=float,
+    default=0.3,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of the validation data held out from fitting, for the threshold; 0 for no threshold.",
+)
+@options.level_option
+@options.draw_options(200)
+@options.json_option
+@options.gate_options(
+    'Exit with 1, after the files were written, if a condition such as "ece > 0.05" holds for the test data after recalibration. Can be '
+    "repeated.",
+)
+@options.debug_option
 def run(
     *, validation: str, test: str, out: str, metrics: str, hold_out: float, level: float, as_json: bool, **options: Any
 ) -> bool:
-    """Run all steps, write four files and print a summary; True if a gate failed."""
+    """Fit a calibrator on validation data, evaluate it on test data, choose a threshold and write a report.
+
+    Writes calibrator.json, metrics.json, calibrated.parquet and report.html.
+    """
     gates, draws, source = Gates.take(options), Draws.take(options), Source.take(test, options)
     fit = {name: options.pop(name) for name in ("method", "loss", "safe", "folds")} | {"seed": draws.seed}
     conditions = metric_conditions(gates)
@@ -222,7 +258,7 @@ def _check_files(validation: str, test: str, out: str) -> None:
         for given in (validation, test):
             if target.exists() and Path(given).exists() and target.samefile(given):
                 raise ArgumentError("--out", f"would overwrite the input {given}", "name another folder")
-        check_replaceable("--out", target, kind)
+        options.check_replaceable("--out", target, kind)
 
 
 def _read_choices(source: Source) -> Predictions:
