@@ -118,6 +118,12 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("gate that nothing can fail", GOOD, ["--fail-if", "ece > nan"], ["--fail-if", "'nan' cannot be read"]),
     ("gate on unknown metric", GOOD, ["--fail-if", "foo > 1"], ["--fail-if: unknown metric 'foo'"]),
     (
+        "gate on a field",
+        GOOD,
+        ["--fail-if", "pvalue < 0.05"],
+        ["unknown metric 'pvalue'", "such as ece.pvalue or ece.high, or one of n, events, accuracy, auroc"],
+    ),
+    (
         "gate without a value",
         GOOD,
         ["--fail-if", "ece > 1", "--lens", "canonical"],

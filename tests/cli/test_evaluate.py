@@ -334,38 +334,6 @@ def test_bins_of_confidences_begin_at_1_over_k(tmp_path: Path, run: Run) -> None
         assert "equal_width:1/K" in problem
 
 
-def test_groups_are_pooled(binary: Path, run: Run) -> None:
-    code, out, err = run("evaluate", binary, "--metrics", "brier", "--by", "country", "--pool", "--json")
-    assert (code, err) == (0, "")
-    found = json.loads(out)["pooled"]
-    assert list(found["pooled"]) == ["intercept", "slope", "oe", "c"]
-    assert {group["name"] for group in found["groups"]} == set(json.loads(out)["groups"])
-    assert sum(group["rows"] for group in found["groups"]) == json.loads(out)["header"]["n"]
-    code, out, _ = run("evaluate", binary, "--metrics", "brier", "--by", "country", "--pool", "--level", "0.9")
-    assert code == 0
-    assert "90% prediction" in out
-    assert "one-stage model, t distribution" in out
-    lines = binary.read_text().splitlines()
-    years = ["year", *(str(2019 + row % 3) for row in range(len(lines) - 1))]
-    binary.write_text("".join(f"{line},{year}\n" for line, year in zip(lines, years, strict=True)))
-    _, out, _ = run("evaluate", binary, "--metrics", "brier", "--by", "year", "--pool", "--trend")
-    assert "period " in out
-    assert "per year" in out
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--pool",), "--pool: requires groups; name their column with --by"),
-        (("--by", "country", "--pool", "--stream"), "--pool: requires the rows; use --no-stream"),
-    ],
-)
-def test_pooling_needs_groups_and_rows(binary: Path, run: Run, options: tuple[str, ...], words: str) -> None:
-    code, _, err = run("evaluate", binary, "--metrics", "brier", *options)
-    assert code == 2
-    assert words in err
-
-
 def test_a_lens_that_a_stream_does_not_have_is_an_error(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "three.csv"
     write_table(path, {"label": LABELS, **{f"p_{k}": PROBS[:, k] for k in range(3)}})

@@ -39,13 +39,15 @@ probability = kind(ProbabilityError, ValueError, "y_prob")
 swapped = kind(SwappedArgumentsError, ValueError, "y_true")
 
 OUTSIDE = [
-    probability("nan", lambda: vector(NAN), "missing value", "use missing='drop' to drop these rows", row=2),
+    probability(
+        "nan", lambda: vector(NAN), "missing value", "use Predictions(..., missing='drop') to drop these rows", row=2
+    ),
     probability("nan in a column", lambda: matrix(NAN), "missing value in row 2, column 1", row=2),
     probability(
         "inf",
         lambda: vector(INF),
         "probabilities must be in [0, 1]; got inf",
-        "drop or correct the row, or use input='logit' if these are logits",
+        "drop or correct the row, or use Predictions(..., input='logit') if these are logits",
         row=2,
     ),
     probability(
@@ -59,7 +61,7 @@ OUTSIDE = [
         "-inf",
         lambda: vector(-INF),
         "probabilities must be in [0, 1]; got -inf",
-        "drop or correct the row, or use input='logit' if these are logits",
+        "drop or correct the row, or use Predictions(..., input='logit') if these are logits",
         row=2,
     ),
     probability(
@@ -77,17 +79,25 @@ OUTSIDE = [
         row=2,
     ),
     probability(
-        "one ulp above 1", lambda: vector(ABOVE), str(ABOVE), "pass clip=True if this is rounding error", row=2
+        "one ulp above 1",
+        lambda: vector(ABOVE),
+        str(ABOVE),
+        "use Predictions(..., clip=True) if this is rounding error",
+        row=2,
     ),
     probability(
-        "one ulp below 0", lambda: vector(BELOW), "got -5e-324", "pass clip=True if this is rounding error", row=2
+        "one ulp below 0",
+        lambda: vector(BELOW),
+        "got -5e-324",
+        "use Predictions(..., clip=True) if this is rounding error",
+        row=2,
     ),
     probability(
         "one ulp above 1 in a column",
         lambda: matrix(ABOVE),
         "got 1.0000000000000002 in row 2, column 1",
         "probabilities must be in [0, 1]; got 1.0000000000000002",
-        "pass clip=True if this is rounding error",
+        "use Predictions(..., clip=True) if this is rounding error",
         row=2,
     ),
     probability(
@@ -95,28 +105,28 @@ OUTSIDE = [
         lambda: matrix(BELOW),
         "got -5e-324 in row 2, column 1",
         "probabilities must be in [0, 1]; got -5e-324",
-        "pass clip=True if this is rounding error",
+        "use Predictions(..., clip=True) if this is rounding error",
         row=2,
     ),
     probability(
         "one float32 ulp above 1",
         lambda: vector(ABOVE32, np.float32),
         "got 1.0000001192092896",
-        "pass clip=True if this is rounding error",
+        "use Predictions(..., clip=True) if this is rounding error",
         row=2,
     ),
     probability(
         "one float32 ulp below 0",
         lambda: vector(BELOW32, np.float32),
         "got -1.401298464324817e-45",
-        "pass clip=True if this is rounding error",
+        "use Predictions(..., clip=True) if this is rounding error",
         row=2,
     ),
     probability(
         "one float16 ulp above 1",
         lambda: vector(1.001, np.float16),
         "got 1.0009765625",
-        "pass clip=True if this is rounding error",
+        "use Predictions(..., clip=True) if this is rounding error",
         row=2,
     ),
     probability("far above 1", lambda: vector(1.5), "probabilities must be in [0, 1]; got 1.5", row=2),
@@ -182,7 +192,7 @@ SUMS = [
         "each row must sum to 1 within 0.001; got a sum of 2",
         SUM,
         RESCALE,
-        "pass normalize=True to rescale, multilabel=True if the columns are independent, or input='logit' if these are logits",
+        "use Predictions(..., normalize=True) to rescale, Predictions(..., multilabel=True) if the columns are independent, or Predictions(..., input='logit') if these are logits",
         row=0,
     ),
     probability("two columns sum to 0.9", lambda: cal.ece(Y, 0.9 * TWO), "got a sum of 0.9", SUM, row=0),
@@ -229,14 +239,14 @@ LOGITS = [
         "logits as probabilities",
         lambda: cal.ece(Y, [-1.0, 2.0, 0.5, -3.0]),
         "probabilities must be in [0, 1]; got -1.0",
-        "use input='logit' if these are logits",
+        "use Predictions(..., input='logit') if these are logits",
         row=0,
     ),
     probability(
         "logits in columns as probabilities",
         lambda: cal.nll(Y3, np.log(P3) + 3),
         "probabilities must be in [0, 1]; got 2.6433250560612676",
-        "use input='logit' if these are logits",
+        "use Predictions(..., input='logit') if these are logits",
         row=0,
     ),
     probability(
@@ -244,14 +254,14 @@ LOGITS = [
         lambda: cal.ece([0, 1], [[0.9, 0.3], [0.2, 0.4]]),
         "each row must sum to 1 within 0.001; got a sum of 1.2",
         SUM,
-        "pass normalize=True to rescale, multilabel=True if the columns are independent, or input='logit' if these are logits",
+        "use Predictions(..., normalize=True) to rescale, Predictions(..., multilabel=True) if the columns are independent, or Predictions(..., input='logit') if these are logits",
         row=0,
     ),
     probability(
         "nan logit",
         lambda: cal.ece(cal.Predictions(Y, [0.0, NAN, 1.0, 2.0], input="logit")),
         "missing value",
-        "use missing='drop' to drop these rows",
+        "use Predictions(..., missing='drop') to drop these rows",
         row=1,
     ),
     probability(
@@ -365,7 +375,7 @@ FLAGS = [
         "masked",
         lambda: cal.ece(Y, np.ma.masked_array(P, [0, 0, 1, 0])),
         "missing value",
-        "use missing='drop' to drop these rows",
+        "use Predictions(..., missing='drop') to drop these rows",
         row=2,
     ),
 ]

@@ -121,14 +121,14 @@ CONTAINERS = [
         "None in an object array",
         lambda: cal.ece(Y, with_entry(P, 1, None, object)),
         "missing value",
-        "use missing='drop' to drop these rows",
+        "use Predictions(..., missing='drop') to drop these rows",
         row=1,
     ),
     type_(
         "None in a list",
         lambda: cal.ece(Y, [0.2, None, 0.6, 0.3]),
         "missing value",
-        "use missing='drop' to drop these rows",
+        "use Predictions(..., missing='drop') to drop these rows",
         row=1,
     ),
     type_("text in a list", lambda: cal.ece(Y, [0.2, "0.8", 0.6, 0.3]), "expected numbers, got the text '0.8'", row=1),
@@ -227,13 +227,19 @@ CONTAINERS = [
         "is missing",
         "pass (y_true, y_prob), or a frame with label and prob",
     ),
-    type_("null in pandas", lambda: cal.ece(Y, HOLE), "missing value", "use missing='drop' to drop these rows", row=2),
+    type_(
+        "null in pandas",
+        lambda: cal.ece(Y, HOLE),
+        "missing value",
+        "use Predictions(..., missing='drop') to drop these rows",
+        row=2,
+    ),
     type_("nan in pandas is null", lambda: cal.ece(Y, pd.Series(with_entry(P, 2, NAN))), "missing value", row=2),
     type_(
         "null in polars",
         lambda: cal.ece(Y, pl.Series([0.2, 0.8, None, 0.3])),
         "missing value",
-        "use missing='drop' to drop these rows",
+        "use Predictions(..., missing='drop') to drop these rows",
         row=2,
     ),
     kind(InputTypeError, TypeError, "y_prob")(
@@ -361,13 +367,13 @@ GROUPS = [
     group(
         "None as a group",
         lambda: cal.ece(cal.Predictions(Y, P, groups=["a", None, "b", "a"])),
-        "use missing='drop' to drop these rows",
+        "use Predictions(..., missing='drop') to drop these rows",
         row=1,
     ),
     group(
         "nan as a group",
         lambda: cal.ece(cal.Predictions(Y, P, groups=[1.0, NAN, 2.0, 1.0])),
-        "use missing='drop' to drop these rows",
+        "use Predictions(..., missing='drop') to drop these rows",
         row=1,
     ),
     group(
@@ -406,7 +412,7 @@ GROUPS = [
         "nan feature",
         lambda: cal.ece(cal.Predictions(Y, P, features=[[1], [NAN], [1], [1]])),
         "missing value",
-        "use missing='drop' to drop these rows",
+        "use Predictions(..., missing='drop') to drop these rows",
         row=1,
     ),
     feature(

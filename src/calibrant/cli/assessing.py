@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..errors import ArgumentError, ColumnError
-from ..inference.comparison import Comparison, Difference, compare
+from ..inference.comparison import Comparison, compare
 from ..inference.significance import assess, assess_many
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -122,7 +122,6 @@ def _show(result: Any, data: Predictions | Sketches) -> None:
 @options.metric_options
 @options.draw_options(1000)
 @options.json_option
-@click.option("--fail-if-worse", is_flag=True, help="Exit with 1 if a model is significantly worse than the first.")
 @options.gate_options(
     'Exit with 1 if a condition on the metric of a model, such as "brier > 0.2" or "brier > 1.05 * baseline" with the first model '
     'as the baseline, or on its difference from the first, such as "difference.low > 0", holds. Can be repeated.',
@@ -138,7 +137,6 @@ def run_compare(
     level: float,
     cluster: str | None,
     as_json: bool,
-    fail_if_worse: bool,
     **options: Any,
 ) -> bool:
     """Compare models on the same rows of FILE.
@@ -149,22 +147,13 @@ def run_compare(
     asked, draws = MetricOptions.take(options), Draws.take(options)
     chosen = metric_named(metric, "--metric")
     keywords = {"level": level, **draws.keywords(), **asked.keywords_of([chosen])}
-    is_loss = chosen.proper == "strictly" or chosen.ideal == chosen.range[0]
-    if fail_if_worse and (chosen.info.signed or not is_loss):
-        problem = f"requires a metric for which lower is better, unlike {chosen.id}"
-        raise ArgumentError("--fail-if-worse", problem, "use --metric brier")
     conditions = _conditions(gates, chosen)
     parts = _read_models(source, models, "logits" if logits else "probs", cluster)
     first = next(iter(parts.values()))
     result = compare(parts, metric=metric, cluster=cluster is not None, **keywords)
     object.__setattr__(result, "dropped", first.dropped)  # results are frozen
-    name, *others = result.values
-    worse = [other for other in others if fail_if_worse and _is_worse(result[name, other])]
-    text = f"significantly worse than {name} by {result.metric} at level {level:.0%}"
-    compared = others if fail_if_worse else []
-    tests = [Checked(text, f" (model {other})", None, None, other in worse) for other in compared]
     shown = {"file": file, **_positive(first), **result.to_dict()} if as_json else lambda: _show(result, first)
-    return gates.conclude([*_checked(conditions, result), *tests], f"calibrant compare {named_file(file)}", shown)
+    return gates.conclude(_checked(conditions, result), f"calibrant compare {named_file(file)}", shown)
 
 
 def _read_models(source: Source, models: str, scores: str, cluster: str | None) -> dict[str, Predictions]:
@@ -211,11 +200,3 @@ def _checked(conditions: list[Condition], result: Comparison) -> list[Checked]:
         compared = differences if each.name == "difference" else places[1:] if each.limit.field else places
         checked += check([each], compared, baseline)
     return checked
-
-
-def _is_worse(found: Difference) -> bool:
-    """Whether the first is significantly better than the second; an infinite loss is worse than any other."""
-    if math.isnan(found.difference):
-        problem = f"undecidable: the metric is infinite for {found.first} and {found.second}"
-        raise ArgumentError("--fail-if-worse", problem, "use --metric brier")
-    return found.high < 0 or found.difference == -math.inf

@@ -380,7 +380,14 @@ def metric_conditions(gates: Gates, more: Collection[str] = ()) -> list[Conditio
         if key in more:
             return key
         key = ALIASES.get(key, key)
-        return key if key in (*HEADER, "prevalence") else metric_named(name, "--fail-if").id
+        if key in (*HEADER, "prevalence"):
+            return key
+        try:
+            return metric_named(name, "--fail-if").id
+        except CalibrantError as error:
+            numbers = ", ".join((*more, *HEADER, "prevalence"))
+            names = f"a gate names a metric, with a field such as ece.pvalue or ece.high, or one of {numbers}"
+            raise error.replaced(remedy=f"{error.remedy.rstrip('?')}; {names}") from None
 
     numbers = [each.name for each in dataclasses.fields(MetricResult) if each.type == "float | None"]
 

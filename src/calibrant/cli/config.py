@@ -25,7 +25,6 @@ FAMILIES = (
     ("prob", "probs", "logits", "confidence"),
     ("weight", "counts"),
     ("classes", "pos_label"),
-    ("lens", "class_groups"),
     ("metric", "metrics"),
     ("accuracy", "coverage", "cost"),
     ("every", "rows"),

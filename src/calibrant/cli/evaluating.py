@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -32,21 +32,12 @@ from .source import Source
 from .streaming import read_stream
 from .wording import in_options
 
-if TYPE_CHECKING:
-    from ..clinical.group_validation import GroupValidation
-
 
 @options.command("evaluate")
 @options.source_options(
     options.score_options,
     options.groups_option("Groups that are also measured separately."),
 )
-@click.option(
-    "--pool",
-    is_flag=True,
-    help="Add calibration intercept, slope, O/E and C of each group of --by, such as centres, pooled by random effects with a prediction interval.",
-)
-@click.option("--trend", is_flag=True, help="With --pool: the groups are periods in order, with a trend over time.")
 @click.option(
     "--metrics",
     metavar="NAMES",
@@ -84,19 +75,15 @@ def run(
     outcome: str | None,
     calibrator: str | None,
     stream: bool | None,
-    pool: bool,
-    trend: bool,
     as_json: bool,
     **options: Any,
 ) -> bool:
     """Measure the calibration of the predictions in FILE.
 
-    FILE is a CSV, TSV, Parquet, JSON lines, Excel, Feather, NPZ or NPY file, a DuckDB database, a .sketch file, or - for standard input.
+    FILE is a CSV, TSV, Parquet, JSON lines, Excel, Feather or NPZ file, a DuckDB database, a .sketch file, or - for standard input.
     """
     gates, source = Gates.take(options), Source.take(file, options)
     asked, draws = MetricOptions.take(options), Draws.take(options)
-    if pool and source.columns.by is None:
-        raise ArgumentError("--pool", "requires groups", "name their column with --by")
     conditions = metric_conditions(gates)
     names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     level = 0.95 if level is None and needs_interval(conditions) else level
@@ -105,19 +92,11 @@ def run(
     if data is None:
         data = source.read()
         data = data if calibrator is None else calibrated(data, calibrator)
-    elif calibrator is not None or pool:
-        option = "--pool" if calibrator is None else "--calibrator"
-        raise ArgumentError(option, "requires the rows", "use --no-stream")
+    elif calibrator is not None:
+        raise ArgumentError("--calibrator", "requires the rows", "use --no-stream")
     keywords: dict[str, Any] = {"metrics": names, "level": level, "assess": assess, "outcome": outcome}
     keywords |= asked.keywords() | draws.keywords()
     result = _evaluate(data, asked, keywords, file)
-    pooled = None
-    if pool and isinstance(data, Predictions):
-        from ..clinical.group_validation import validate_by_group, validate_by_period
-
-        validate = validate_by_period if trend else validate_by_group
-        each_level = 0.95 if level is None else level
-        pooled = validate(data, lens=asked.lens or "auto", level=each_level)
     plain = (
         result.to_dict() if conditions or as_json else {}
     )  # takes as long as the evaluation where there are many groups
@@ -129,9 +108,7 @@ def run(
         asked.stated,
         source.columns.by,
     )
-    content = {**plain, **({} if pooled is None else {"pooled": pooled.to_dict()}), "options": asked.stated}
-
-    shown = {"file": file, **content} if as_json else lambda: show(result, pooled)
+    shown = {"file": file, **plain, "options": asked.stated} if as_json else lambda: show(result)
     return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", shown)
 
 
@@ -171,7 +148,7 @@ def run_clinical(
 ) -> bool:
     """Print the table of a validation study of the predictions in FILE: discrimination, overall performance and calibration.
 
-    For centres, see evaluate --by --pool; for a report with subgroups, report --for clinical.
+    For a report with subgroups, see report --for clinical.
     """
     from ..clinical.performance import ROWS
     from ..clinical.performance import summary as clinical_summary
@@ -215,8 +192,8 @@ def _describe_reasons(result: Evaluation, streamed: str | None) -> Evaluation:
     return described
 
 
-def show(result: Evaluation, pooled: GroupValidation | None = None) -> None:
-    """Print the header and the table, and the pooled estimates of groups."""
+def show(result: Evaluation) -> None:
+    """Print the header and the tables."""
     print_lines([*result._title().splitlines(), *result._dropped_lines(), ""])
     headings, rows = result.table()
     print_table(headings, rows, numeric_columns(headings))
@@ -224,7 +201,3 @@ def show(result: Evaluation, pooled: GroupValidation | None = None) -> None:
         print_lines(["", *([title] if title else [])])
         print_table(headings, rows, numeric_columns(headings))
     print_lines(result.notes())
-    if pooled is not None:
-        print_lines(["", pooled._title()])
-        print_table(*pooled._table(), pooled._numeric)
-        print_lines(pooled._notes())

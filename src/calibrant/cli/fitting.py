@@ -25,7 +25,6 @@ from ..util.version import __version__
 from . import options
 from .config import is_configured
 from .screen import clean, print_json, print_lines, say
-from .selecting import lens_or_groups
 from .source import Source, like_labels, positive_class
 from .tables import check_target, open_table
 
@@ -39,13 +38,11 @@ def fit_calibrator(
     seed: int,
     safe: float | None = None,
     lens: str | None = None,
-    class_groups: str | None = None,
 ) -> Recalibration:
     """Fit the best of the methods named; the calibrator keeps the names of the classes."""
     names: Any = [name.strip() for name in method.split(",")]
     chosen = names[0] if len(names) == 1 else names
-    target = lens_or_groups(lens, class_groups)
-    return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=target)  # type: ignore[arg-type]
+    return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=lens)  # type: ignore[arg-type]
 
 
 def rows_in(p: Predictions) -> int:
@@ -60,7 +57,6 @@ def rows_in(p: Predictions) -> int:
     "--lens",
     help="Event to calibrate in place of all classes: class:NAME, top_label, within_top:K or band:LOW,HIGH.",
 )
-@options.class_groups_option
 @options.written_option(
     "--out", kind="a calibrator", default="calibrator.json", show_default=True, help="Where to write the calibrator."
 )

@@ -257,7 +257,7 @@ drop_missing_option = click.option(
 format_options = with_options(
     click.option(
         "--format",
-        type=FormatChoice(["csv", "tsv", "parquet", "json", "npz", "duckdb", "lm-eval", "openai"]),
+        type=FormatChoice(["csv", "tsv", "parquet", "json", "duckdb", "lm-eval", "openai"]),
         help="Format of the input file, if it is not clear from its name. Logs of language models: lm-eval (samples of "
         "lm-evaluation-harness; lm-eval:characters divides by the length of each choice) and openai (responses with logprobs; openai:yes,no names the choices).",
     ),
@@ -372,11 +372,6 @@ level_option = click.option(
     metavar="LEVEL",
     help="Confidence level of the intervals.",
 )
-class_groups_option = click.option(
-    "--class-groups",
-    metavar="GROUPS",
-    help="Groups of classes, such as 'animal=cat,dog; vehicle=car', in place of --lens; each class is in one group.",
-)
 metric_options = with_options(
     click.option("--lens", help="What is evaluated: top_label, classwise, ordinal, class:NAME, rank:2, ..."),
     click.option(
@@ -393,7 +388,6 @@ metric_options = with_options(
         "equal_width:LOW for bins from LOW to 1, such as equal_width:1/K for confidences in one of K classes; equal_width:linspace,left has the edges of netcal, "
         "equal_width:torch those of torchmetrics.",
     ),
-    class_groups_option,
     click.option(
         "--option",
         "further",

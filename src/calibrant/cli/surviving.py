@@ -129,7 +129,7 @@ def _load(source: Source, time: str, event: str) -> tuple[dict[str, Any], GroupC
 
     with on_disk(source.file) as paths:
         kind = kind_of_all(paths, source.format)
-        read = read_columns(source, paths, kind, (time, event), choose)
+        read = read_columns(source, paths, kind, choose)
     risks, named = _named(read.existing, source.columns, time, event)
     every = list(dict.fromkeys(factor for each in read.by for factor in each))
     roles = {**dict.fromkeys(risks, "y_prob"), **{name: word for word, name in named.items()}}
