@@ -186,30 +186,17 @@ def test_a_pattern_names_the_classes(animals: Path, run: Run) -> None:
     assert found["metrics"][0]["value"] == pytest.approx(cal.ece(LABELS, SURE, lens="class:1"), abs=1e-9)
 
 
-def test_compare_reads_logits_from_standard_input(tmp_path: Path) -> None:
+def test_compare_reads_logits_from_standard_input(
+    tmp_path: Path, run: Run, standard_input: Callable[[bytes], None]
+) -> None:
     path = tmp_path / "logits.npz"
     np.savez(path, y=YES, a=np.log(SCORE / (1 - SCORE)), b=np.log(OTHER / (1 - OTHER)))
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "calibrant",
-            "compare",
-            "-",
-            "--json",
-            "--models",
-            "a,b",
-            "--logits",
-            "--resamples",
-            "19",
-        ],
-        input=path.read_bytes(),
-        capture_output=True,
-        check=True,
+    standard_input(path.read_bytes())
+    _, out, err = run("compare", "-", "--json", "--models", "a,b", "--logits", "--resamples", "19")
+    assert json.loads(out)["values"] == pytest.approx(
+        {"a": cal.brier(YES, SCORE), "b": cal.brier(YES, OTHER)}, abs=1e-9
     )
-    values = json.loads(done.stdout)["values"]
-    assert values == pytest.approx({"a": cal.brier(YES, SCORE), "b": cal.brier(YES, OTHER)}, abs=1e-9)
-    assert done.stderr == b""
+    assert err == ""
 
 
 @pytest.mark.parametrize(
@@ -252,11 +239,12 @@ def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
-def test_the_bar_is_on_terminals_alone(binary: Path) -> None:
+def test_the_bar_is_on_terminals_alone(binary: Path, run: Run) -> None:
     at_once = "from calibrant.cli import main; from calibrant.util.progress import _display as bar; bar.wait = bar.show; main()"
-    command = [sys.executable, "-c", at_once, "assess", str(binary), "--metric", "ece", "--json"]
-    quiet = subprocess.run(command, capture_output=True, check=True)
-    assert quiet.stderr == b""
+    arguments = ["assess", str(binary), "--metric", "ece", "--json"]
+    command = [sys.executable, "-c", at_once, *arguments]
+    _, quiet, errors = run(*arguments)
+    assert errors == ""
     outer, inner = os.openpty()
     environment = {**os.environ, "TERM": "xterm", "CI": "", "CALIBRANT_PROGRESS": ""}
     shown = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=inner, env=environment)
@@ -267,7 +255,7 @@ def test_the_bar_is_on_terminals_alone(binary: Path) -> None:
             bar += part
     os.close(outer)
     assert b"working" in bar
-    assert json.loads(shown.communicate()[0]) == json.loads(quiet.stdout)
+    assert json.loads(shown.communicate()[0]) == json.loads(quiet)
 
 
 def test_a_sketch_names_its_positive_class_too(tmp_path: Path, run: Run) -> None:

@@ -74,16 +74,14 @@ def test_parquet_with_a_list_of_probabilities(tmp_path: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_standard_input_is_recognised(tmp_path: Path, kind: str) -> None:
+def test_standard_input_is_recognised(
+    tmp_path: Path, run: Run, standard_input: Callable[[bytes], None], kind: str
+) -> None:
     path = tmp_path / f"x.{kind}"
     write_table(path, {"y": YES, "p": SCORE})
-    done = subprocess.run(
-        [sys.executable, "-m", "calibrant", "evaluate", "-", "--json", "--metrics", "ece"],
-        input=path.read_bytes(),
-        capture_output=True,
-        check=True,
-    )
-    assert values(done.stdout.decode())["ece"] == pytest.approx(cal.ece(YES, SCORE))
+    standard_input(path.read_bytes())
+    _, out, _ = run("evaluate", "-", "--json", "--metrics", "ece")
+    assert values(out)["ece"] == pytest.approx(cal.ece(YES, SCORE))
 
 
 def test_named_columns(tmp_path: Path, run: Run) -> None:
@@ -179,23 +177,14 @@ def test_output_in_a_pipe_is_plain(binary: Path, run: Run) -> None:
     assert "rejected at 5%: p " in out
 
 
-def test_a_closed_pipe_is_no_error(binary: Path) -> None:
-    command = (
-        f"{sys.executable} -m calibrant evaluate {binary} --json --metrics all | head -n 1; echo ${{PIPESTATUS[0]}}"
-    )
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["{", "0"]
-    assert done.stderr == ""
-
-
 @pytest.mark.parametrize(
-    ("command", "code"),
-    [("metrics", "0"), ("--help", "0"), ("evaluate {} --fail-if 'ece > 0'", "1"), ("evaluate {} --json", "0")],
+    ("command", "reader", "printed"),
+    [("--help", "true", ["0"]), ("evaluate {} --metrics ece --json --fail-if 'ece > 0'", "head -n 1", ["{", "1"])],
 )
-def test_a_closed_pipe_leaves_the_exit_code(binary: Path, command: str, code: str) -> None:
-    line = f"{sys.executable} -m calibrant {command.format(binary)} | true; echo ${{PIPESTATUS[0]}}"
+def test_a_closed_pipe_leaves_the_exit_code(binary: Path, command: str, reader: str, printed: list[str]) -> None:
+    line = f"{sys.executable} -m calibrant {command.format(binary)} | {reader}; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [code]
+    assert done.stdout.split() == printed
     assert "Traceback" not in done.stderr
 
 
@@ -205,9 +194,6 @@ def test_an_output_that_cannot_be_written(binary: Path) -> None:
     assert full.returncode == 2
     assert full.stderr.startswith("error: standard output: cannot be written (")
     assert full.stderr.count("\n") == 1
-    closed = subprocess.run(["bash", "-c", f"{line} --fail-if 'ece > 0' >&-"], capture_output=True, check=False)
-    assert closed.returncode == 1
-    assert closed.stderr.startswith(b"gate failed: ece > 0")
 
 
 def test_rows_that_begin_with_a_hash_are_rows(tmp_path: Path, run: Run) -> None:

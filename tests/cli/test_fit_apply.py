@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable
 from html import escape
 from importlib.resources import as_file, files
@@ -217,10 +215,12 @@ def test_apply_needs_no_label(tmp_path: Path, fitted: Path, run: Run) -> None:
     assert np.array_equal(calibrated(tmp_path / "c.parquet"), cal.load(fitted).predict_proba(NEW_PROBS))
 
 
-def test_apply_reads_jsonl_standard_input_and_where(tmp_path: Path, fitted: Path) -> None:
+def test_apply_reads_jsonl_standard_input_and_where(
+    tmp_path: Path, fitted: Path, run: Run, standard_input: Callable[[bytes], None]
+) -> None:
     frame(NEW_LABELS, NEW_PROBS).write_ndjson(tmp_path / "t.jsonl")
-    command = [sys.executable, "-m", "calibrant", "apply", fitted, "-", "--out", tmp_path / "c.csv"]
-    subprocess.run([*command, "--where", "id < 100"], input=(tmp_path / "t.jsonl").read_bytes(), check=True)
+    standard_input((tmp_path / "t.jsonl").read_bytes())
+    assert run("apply", fitted, "-", "--out", tmp_path / "c.csv", "--where", "id < 100")[0] == 0
     assert np.array_equal(calibrated(tmp_path / "c.csv"), cal.load(fitted).predict_proba(NEW_PROBS[:100]))
 
 
@@ -483,22 +483,6 @@ def test_run_again_gives_the_same_files(tmp_path: Path, validation: Path, new_ro
     assert run(*words)[1] == first
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert json.loads(first)["summary"] == json.loads(before["metrics.json"])["summary"]
-
-
-def test_run_says_when_ece_rises_although_nll_falls(tmp_path: Path, run: Run) -> None:
-    """Scores of 0.68 and 0.72 share a bin, in which their errors cancel until a calibrator separates them."""
-    rng = np.random.default_rng(2)
-    for name in ("v", "t"):
-        p = rng.choice([0.68, 0.72], 2000)
-        pd.DataFrame({"y": (rng.random(2000) < np.where(p > 0.7, 0.85, 0.55)).astype(int), "p": p}).to_csv(
-            tmp_path / f"{name}.csv", index=False
-        )
-    files = ("--validation", tmp_path / "v.csv", "--test", tmp_path / "t.csv", "--out", tmp_path / "o")
-    code, out, _ = run("run", *files, *QUICK[:-1], "platt", "--hold-out", "0")
-    assert code == 0
-    assert "Note: ece rose although nll fell" in out
-    assert "hreshold" not in out
-    assert "(2,000 for the calibrator)" in out
 
 
 def test_run_notices_that_test_rows_are_validation_rows(tmp_path: Path, validation: Path, run: Run) -> None:

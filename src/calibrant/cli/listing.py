@@ -11,18 +11,6 @@ from ..metrics.registry import Metric
 from . import options
 from .screen import print_json, print_lines
 
-# Functions that have other arguments than labels and probabilities, or return more than one number.
-BESIDE = [
-    "further functions, in Python",
-    "  assess, interval, compare          significance tests, confidence intervals, comparison of models",
-    "  nees, ecd_gaussian, ecd_density    calibration of continuous estimates",
-    "  assess_gaussian, assess_density    significance tests of continuous estimates",
-    "  decompose, skill_score             decomposition of a proper score, and skill relative to a reference",
-    "  grouping_loss                      calibration, grouping and irreducible loss, with features",
-    "  calibration_curve                  observed rates by bin, with confidence intervals",
-    "  calibration_band                   simultaneous confidence band of the calibration curve",
-]
-
 
 @options.command("metrics")
 @click.argument("name", required=False)
@@ -58,7 +46,7 @@ def run(name: str | None, use_case: str | None, as_json: bool) -> None:
         print_json([metric.to_dict() for metric in catalogue.values()])
     else:
         closing = "`calibrant metrics NAME` describes one metric; `calibrant metrics --for USE_CASE` recommends some."
-        print_lines([*repr(catalogue).split("\n"), *BESIDE, "", closing])
+        print_lines([*repr(catalogue).split("\n"), "", closing])
 
 
 def metric_named(name: str, option: str) -> Metric:

@@ -106,37 +106,15 @@ class Outcome:
                 for when, found in (("Before", self.before), ("After", self.after))
             ]
             lines += [_change(change) for change in self.changes]
-            lines += self._disagreement()
         return lines + self._threshold()
 
     def choice(self) -> str:
-        """Which calibrator was chosen, or why none."""
-        fitted = [c for c in self.found.candidates if not c.reason]
-        rivals = len(self.found.candidates) - 1
-        if self.found.method != "none":
-            kind = "methods"
-            if any(c.method == "safe_none" for c in fitted):  # only the safe ones could be selected
-                kind, fitted = "safe methods", [c for c in fitted if c.method.startswith("safe_")]
-            least = min(c.loss for c in fitted)
-            passed = next(c.loss for c in fitted if c.method == self.found.method) > least
-            among = f"the {kind} fitted without warnings" if passed else f"{len(fitted)} {kind}"
-            return f"Calibrator: {self.found.method}, with the lowest cross-validated {self.found.loss} of {among}."
-        if not rivals:
-            return "No calibration method was tried; the probabilities are unchanged."
-        if len(fitted) == 1:
-            return "No calibration method could be fitted; the probabilities are unchanged."
-        return f"No calibration method lowers the cross-validated {self.found.loss} reliably; the probabilities are unchanged."
-
-    def _disagreement(self) -> list[str]:
-        moved = {change.metric: change["after", "before"].difference for change in self.changes}
-        if moved.get("nll", 0.0) < 0 < moved.get("ece", 0.0):
-            return [
-                "Note: ece rose although nll fell. Within the bins of ece errors can cancel; nll is a proper score of each row and "
-                "is more reliable."
-            ]
-        if moved.get("nll", 0.0) > 0 > moved.get("ece", 0.0):
-            return ["Note: ece fell although nll rose: the probabilities as a whole are worse on the test data."]
-        return []
+        """Which calibrator was selected, or that none was."""
+        if self.found.method == "none":
+            reason = f"no calibration method lowers the cross-validated {self.found.loss} reliably"
+            return f"The probabilities are unchanged: {reason}."
+        fitted = [candidate for candidate in self.found.candidates if not candidate.reason]
+        return f"Calibrator: {self.found.method}, selected from {len(fitted)} candidates by the cross-validated {self.found.loss}."
 
     def _threshold(self) -> list[str]:
         if self.chosen is None:
@@ -391,18 +369,9 @@ def _heads(found: Evaluation) -> list[tuple[str, float | None]]:
 
 
 def means_of(header: Header) -> list[str]:
-    """Phrases for the mean prediction and the observed rate; significant differences come first.
-
-    For two classes, these are the rate of the positive class and the accuracy. If one class is always predicted, the two are
-    equivalent and only the first is given.
-    """
-    phrases = [header.event, header.direction]
-    if header.event_mean_score is not None:
-        event = np.array([header.event_mean_score, header.prevalence[1]])
-        top = np.array([header.mean_confidence, header.accuracy], np.float64)  # NaN where they are unknown
-        if any(np.allclose(top, rates, atol=1e-9) for rates in (event, 1 - event)):
-            phrases = [header.event]
-    return sorted(filter(None, phrases), key=lambda keywords: keywords.endswith(f"({NOT_SIGNIFICANT})"))
+    """Phrases for the mean prediction and the observed rate; significant differences come first."""
+    phrases = filter(None, [header.event, header.direction])
+    return sorted(phrases, key=lambda phrase: phrase.endswith(f"({NOT_SIGNIFICANT})"))
 
 
 def _without_tests(choice: ThresholdChoice) -> dict[str, Any]:
