@@ -43,14 +43,9 @@ from .streaming import read
     "Column with the time of each prediction in the files of update; only --season requires it in the reference data."
 )
 @id_option("Column with the id of each row in the files of update and labels, which need not be in the reference data.")
-@click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d, 1w or 'business day'.")
+@click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d or 1w.")
 @click.option(
     "--time-zone", metavar="NAME", help="Time zone of windows of days, such as Europe/Berlin; UTC by default."
-)
-@click.option(
-    "--holidays",
-    metavar="DATES",
-    help="With --every 'business day': dates that are not business days, separated by commas.",
 )
 @click.option(
     "--season",
@@ -186,12 +181,11 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
     keywords = {name: options.pop(name) for name in same}
     keywords["n_resamples"] = options.pop("resamples")
     every, rows = options.pop("every"), options.pop("rows")
-    horizon, holidays = options.pop("horizon"), options.pop("holidays")
+    horizon = options.pop("horizon")
     keywords["horizon"] = int(horizon) if rows is not None and str(horizon).isdigit() else horizon
     rule = window_rule(
         every if rows is None else check_whole(rows, "rows"),
         time_zone=options.pop("time_zone"),
-        holidays=None if holidays is None else holidays.split(","),
         season=options.pop("season"),
     )
     time = options.pop("time")

@@ -100,7 +100,6 @@ MONITOR_COMMANDS = {
     "init": ("feeding:init", "Create a monitor with reference data."),
     "update": ("feeding:update", "Add predictions."),
     "labels": ("feeding:labels", "Add or correct labels."),
-    "remove": ("monitoring:remove", "Remove rows that were added by mistake."),
     "prune": ("monitoring:prune", "Remove old rows and keep the results of their windows."),
     "status": ("monitoring:status", "Show the latest windows and alarms."),
     "report": ("monitoring:report", "Write the timeline as an HTML report."),

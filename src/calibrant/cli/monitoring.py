@@ -43,22 +43,6 @@ def id_option(help: str) -> Callable[[Any], Any]:
     return click.option("--id", "id_column", metavar="COLUMN", help=help)
 
 
-@options.command("remove")
-@click.argument("store")
-@click.argument("ids", nargs=-1, required=True)
-@now_option(
-    "Current time; by default the beginning of the latest window with rows if no row of a later one is left, else unchanged."
-)
-@options.json_option
-@options.debug_option
-def remove(store: str, ids: tuple[str, ...], now: str | None, as_json: bool) -> None:
-    """Remove the rows with the given IDS from STORE, for example rows with a wrong time.
-
-    Windows that end after the current time are open again; windows that were tested are not tested again.
-    """
-    finish(Monitor.open(store).remove(list(ids), now=now), "never", as_json)
-
-
 @options.command("prune")
 @click.argument("store")
 @click.option(

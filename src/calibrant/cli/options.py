@@ -394,7 +394,7 @@ metric_options = with_options(
         metavar="KEY=VALUE",
         multiple=True,
         callback=_further,
-        help="Further option of metrics, such as edge=drop, or of one metric, such as gece.gamma=0.05; calibrant metrics NAME lists them. "
+        help="Further option of metrics, such as penalty=firth, or of one metric, such as gece.gamma=0.05; calibrant metrics NAME lists them. "
         "Can be repeated.",
     ),
 )

@@ -50,13 +50,6 @@ RISK_NAMES = ("risk", *PROB_NAMES)
 @options.where_option
 @options.format_options
 @click.option("--cause", type=int, metavar="CODE", help="Code of the event that is predicted; 1 by default.")
-@click.option(
-    "--link",
-    type=click.Choice(["logit", "cloglog"]),
-    default="logit",
-    show_default=True,
-    help="Scale of the calibration intercept and slope at the horizon.",
-)
 @options.level_option
 @options.draw_options(200)
 @options.json_option

@@ -19,7 +19,7 @@ from .streaming import class_list
 @click.option(
     "--dialect",
     required=True,
-    type=click.Choice(["duckdb", "postgres", "bigquery", "snowflake", "spark", "redshift", "trino"]),
+    type=click.Choice(["duckdb", "postgres", "spark"]),
     help="Dialect of the engine.",
 )
 @click.option("--label", required=True, metavar="COLUMN", help="Column with the true class.")
@@ -31,14 +31,10 @@ from .streaming import class_list
 )
 @options.confidence_option
 @options.by_option("Column with the group of each row; each group is also summarized separately.")
-@options.counts_option
 @click.option("--where", metavar="SQL", help="Use only the rows that satisfy a condition in the dialect of the engine.")
 @options.classes_option
-@click.option(
-    "--no-scores", is_flag=True, help="Leave out the sums for brier, nll and ecd; the query is shorter and faster."
-)
 @options.debug_option
-def run(table: str, *, classes: str | None, no_scores: bool, **options: Any) -> None:
+def run(table: str, *, classes: str | None, **options: Any) -> None:
     """Print the SQL query that summarizes the predictions in TABLE, a table of a database or warehouse.
 
     The query returns a few integers for each cell, outcome and group. `calibrant scan RESULT --cells --out NAME.sketch` reads its
@@ -64,7 +60,6 @@ def run(table: str, *, classes: str | None, no_scores: bool, **options: Any) -> 
         by=by,
         classes=None if classes is None else class_list(classes),
         input="confidence" if confidence else "prob",
-        scores=not no_scores,
         **options,
     )
     say(query.removesuffix("\n"))
