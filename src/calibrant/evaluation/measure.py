@@ -154,7 +154,8 @@ def evaluate(
     significant, or not tested (``assess=True`` tests it). A
     metric that is undefined for these data has no value, and ``reason`` states why.
 
-    Groups have intervals and p-values of their own, from their own rows. In a summary they are not resampled, unless `level` or `assess` is
+    ``groups`` has the groupings in the given order and the groups of each sorted, numbers and quantile groups from the lowest on and text
+    alphabetically. Groups have intervals and p-values of their own, from their own rows. In a summary they are not resampled, unless `level` or `assess` is
     given: the test is in closed form, and groups of few rows have none. For each metric, ``adjusted`` are the p-values of all groups of all groupings, adjusted by
     Holm: the probability that any calibrated group has an adjusted p-value of at most 0.05 is at most 5%. It is not adjusted for several metrics. ``to_frame()``
     lists the groups of each metric with the worst first: by adjusted p-value, then p-value, then deviation from the value by chance. Simulated p-values of at most 0.05
@@ -502,7 +503,7 @@ def _further(options: Any, chosen: list[Metric]) -> dict[str, Any]:
     """Check further options of metrics; one that no chosen metric has raises. Metrics are named by their ids."""
     if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
         problem = f"must be a mapping of names to values; got {options!r}"
-        raise ArgumentError("options", problem, "for example {'edge': 'drop'}")
+        raise ArgumentError("options", problem, "for example {'penalty': 'firth'}")
     checked = {}
     for key, value in options.items():
         metric, dot, name = key.rpartition(".")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ..curves.logistic_regression import CLIP
 from ..errors import BoundaryScoresWarning, InputTypeError, UndefinedMetricError, warn_caller
 from ..input.predictions import Predictions
-from ..metrics.curve.coefficients import Edge
 from ..metrics.hints import warn_of_sure_scores
 from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block, using_cores
 from ..util.checks import check_choice, check_fraction
@@ -174,7 +173,7 @@ def multinomial_recalibration(
     *,
     reference: Any = None,
     level: float = 0.95,
-    edge: Edge = "clip",
+    edge: Literal["clip", "drop"] = "clip",
     where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, CalibrantError, UndefinedMetricError
 from ..input.predictions import Predictions
-from ..metrics.hints import refuse_dropped
 from ..metrics.registry import OWN_TESTS, Metric, catalogue
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..views.keywords import check_options, documents_keywords
@@ -317,8 +316,6 @@ def read_source(
     """Predictions or a view, and the options of a metric with the lens; a sketch becomes the view of the lens."""
     if not isinstance(source, Summary):
         return source, {**options} if lens is None else {**options, "lens": lens}
-    if options.get("edge") == "drop":
-        refuse_dropped()
     return source.view(lens or "auto"), {**options}
 
 
