@@ -20,7 +20,6 @@ from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from .means import two_sided_quantile
-from .significance import refuse_rows_by_label
 
 Floats = NDArray[np.float64]
 
@@ -175,7 +174,6 @@ def multinomial_recalibration(
     reference: Any = None,
     level: float = 0.95,
     edge: Edge = "clip",
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> MultinomialRecalibration:
@@ -195,7 +193,6 @@ def multinomial_recalibration(
     edge : {"clip", "drop"}, default "clip"
         Probabilities within 1e-12 of 0 or 1, whose log-ratios are infinite or nearly so: ``"clip"`` truncates them, where single rows can determine the fit;
         ``"drop"`` leaves out their rows. A warning states how many there are.
-    where
     sample_weight
     pos_label
 
@@ -259,8 +256,7 @@ def multinomial_recalibration(
     """
     check_choice(edge, "edge", ("clip", "drop"))
     check_fraction(level, "level")
-    refuse_rows_by_label(where)
-    p = as_predictions(y_true, y_prob, sample_weight, pos_label, where)
+    p = as_predictions(y_true, y_prob, sample_weight, pos_label)
     if p.kind not in ("binary", "multiclass") or p.labels is None:
         raise InputTypeError("y_true", "one hard label and one distribution are required for each row")
     chosen = 0 if reference is None else p.class_index(reference, "reference")
