@@ -168,13 +168,6 @@ SECTIONS: dict[str, list[Entry]] = {
             "axes = cal.figures.classwise_panels(y, p, show=[1, 3, 5, 7, 8, 9], bins=5).plot()",
         ),
         Entry(
-            "polytomous",
-            "Flexible curves of classes",
-            "The polytomous calibration plot: a LOESS curve with a pointwise band for each class against its predicted probability, and below it the rows with and "
-            "without the class.",
-            "axes = cal.figures.classwise_curves(three.y_true[:2000], three.y_prob[:2000]).plot()",
-        ),
-        Entry(
             "ordinal",
             "One panel per cut of ordered classes",
             "For ordered classes, each panel shows the cumulative probability of a class or a lower one. Here both are too extreme.",
@@ -183,20 +176,7 @@ SECTIONS: dict[str, list[Entry]] = {
     ],
     "Distribution of the scores": [
         Entry(
-            "histogram",
-            "Histogram of scores by outcome",
-            "Many wrong predictions have high confidence: the hatched bars increase to the right, too.",
-            'ax = cal.figures.score_histogram(y, p, bins=15).plot()\nax.set_yscale("log")',
-        ),
-        Entry(
             "entropy",
-            "Entropy by true class",
-            "The mean entropy of the predicted distributions of each digit, with accuracy (filled) and confidence (open). The line between "
-            "them is the gap; it is longest for the digits with the lowest accuracy.",
-            'ax = cal.figures.entropy_diagram(y, p, by="class").plot()',
-        ),
-        Entry(
-            "entropy_models",
             "Entropy of several models",
             "Recalibration that lowers the confidence raises the entropy.",
             "ax = cal.figures.entropy_diagram(y, models).plot()",
@@ -291,13 +271,6 @@ SECTIONS: dict[str, list[Entry]] = {
             "cross, the better model depends on the threshold.",
             "ax = cal.figures.murphy_diagram(y, models).plot()",
         ),
-        Entry(
-            "murphy_difference",
-            "Difference of two Murphy curves",
-            "Above 0 the first model has the larger cost. Where the band excludes 0, the difference is significant at that threshold.",
-            "two = cal.figures.murphy_diagram(y, models)\n"
-            'ax = two.difference("as trained", "with temperature", n_resamples=300).plot()',
-        ),
     ],
     "Risk models": [
         Entry(
@@ -328,12 +301,6 @@ SECTIONS: dict[str, list[Entry]] = {
             "platt = cal.PlattScaling().fit(yes.y_prob[:1500], yes.y_true[:1500])\n"
             'both = {"as trained": risk, "recalibrated": platt.predict_proba(risk)[:, 1]}\n'
             "ax = cal.figures.decision_curve(later, both).plot()",
-        ),
-        Entry(
-            "interventions_avoided",
-            "Interventions avoided",
-            "The same as interventions avoided per 100 patients, compared with treating all, without missing an event on balance.",
-            "ax = cal.figures.decision_curve(yes.y_true, yes.y_prob).plot_avoided()",
         ),
     ],
     "Time to event": [

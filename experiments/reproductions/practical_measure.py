@@ -53,7 +53,7 @@ def measure_histogram(held: sets.Rows, probs: Floats, source: sets.Source) -> di
     p = cal.Predictions(held.labels, probs)
     spread = entropy_diagram(p)["model"]
     ranked = topk_diagram(p, k=source.k, metric="ece", lens="within_top")["model"].rank_confidence
-    found = {"accuracy": float(spread.accuracy[0]), "entropy": spread.overall, "rank_confidence": ranked.tolist()}
+    found = {"accuracy": spread.accuracy, "entropy": spread.entropy, "rank_confidence": ranked.tolist()}
     apart, tree = sets.untied(p), {"binning": cal.KDTree(gamma=GAMMA)}
     return found | {
         "ece": [cal.ece(apart, lens="top_label")],
@@ -68,9 +68,9 @@ def measure(p: cal.Predictions, held: sets.Rows, source: sets.Source, *, draws: 
     shown = topk_diagram(p, k=source.k, metric="ece", lens="within_top")["model"]
     spread = entropy_diagram(p)["model"]
     found: dict[str, Any] = {
-        "accuracy": float(spread.accuracy[0]),
-        "confidence": float(spread.confidence[0]),
-        "entropy": spread.overall,
+        "accuracy": spread.accuracy,
+        "confidence": spread.confidence,
+        "entropy": spread.entropy,
         "nll": cal.nll(p),
         "brier": cal.brier(p),
         "top_k_accuracy": shown.accuracy.tolist(),

@@ -345,12 +345,6 @@ def test_groups_are_pooled(binary: Path, run: Run) -> None:
     assert code == 0
     assert "90% prediction" in out
     assert "one-stage model, t distribution" in out
-    lines = binary.read_text().splitlines()
-    years = ["year", *(str(2019 + row % 3) for row in range(len(lines) - 1))]
-    binary.write_text("".join(f"{line},{year}\n" for line, year in zip(lines, years, strict=True)))
-    _, out, _ = run("evaluate", binary, "--metrics", "brier", "--by", "year", "--pool", "--trend")
-    assert "period " in out
-    assert "per year" in out
 
 
 @pytest.mark.parametrize(

@@ -246,17 +246,19 @@ def test_options_of_metrics(rows: str, run: Run) -> None:
     frame = pd.read_csv(rows)
     frame.loc[:5, "p"] = 1.0
     frame.to_csv(rows, index=False)
-    Path("calibrant.toml").write_text('[evaluate]\nmetrics = "cox_slope"\noption = { edge = "drop" }\n')
-    expected = cal.cox_slope(frame["y"], frame["p"], edge="drop")
+    Path("calibrant.toml").write_text('[evaluate]\nmetrics = "cox_slope"\noption = { penalty = "firth" }\n')
+    expected = cal.cox_slope(frame["y"], frame["p"], penalty="firth")
     assert json.loads(run("evaluate", rows, "--json")[1])["metrics"][0]["value"] == pytest.approx(expected)
-    found = run("evaluate", rows, "--json", "--no-config", "--metrics", "cox_slope", "--option", "cox_slope.edge=clip")
-    assert json.loads(found[1])["metrics"][0]["value"] == pytest.approx(cal.cox_slope(frame["y"], frame["p"]))
-    assert json.loads(found[1])["options"] == {"cox_slope.edge": "clip"}
-    assert run("assess", rows, "--metric", "cox_slope", "--option", "edge=drop")[1].startswith(
+    found = run(
+        "evaluate", rows, "--json", "--no-config", "--metrics", "cox_slope", "--option", "cox_slope.penalty=firth"
+    )
+    assert json.loads(found[1])["metrics"][0]["value"] == pytest.approx(expected)
+    assert json.loads(found[1])["options"] == {"cox_slope.penalty": "firth"}
+    assert run("assess", rows, "--metric", "cox_slope", "--option", "penalty=firth")[1].startswith(
         f"Cox calibration slope (cox_slope) {expected:.4g}"
     )
     for words, message in (
-        (["evaluate", rows, "--option", "edge"], "'edge' is not of the form KEY=VALUE"),
+        (["evaluate", rows, "--option", "penalty"], "'penalty' is not of the form KEY=VALUE"),
         (["evaluate", rows, "--option", "a=1", "--option", "a=2"], "'a' was given twice"),
         (["evaluate", rows, "--metrics", "ece", "--option", "norm_=1"], "did you mean 'norm'?"),
         (["assess", rows, "--metrics", "ece,brier", "--option", "norm=1"], "--option: applies to one metric"),

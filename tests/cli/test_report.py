@@ -243,13 +243,6 @@ def test_the_clinical_table_names_the_event_it_counts(
     assert printed.startswith(title)
 
 
-def test_periods_without_an_order_have_no_trend(run: Run, old: Path) -> None:
-    code, _, errors = run("evaluate", old, "--prob", "p", "--metrics", "ece", "--by", "country", "--pool", "--trend")
-    assert code == 2
-    assert "--by: the order in time of" in errors
-    assert "name periods such as 2026 Q1" in errors
-
-
 def test_a_file_is_opened_once(run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from calibrant.sketches.files import reading
 

@@ -112,7 +112,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "murphy": lambda: cal.figures.murphy_diagram(Y, PAIR),
     "risk diagram": lambda: cal.figures.risk_coverage_diagram(Y, PAIR),
     "cumulative": lambda: cal.figures.cumulative_diagram(Y, P),
-    "histogram": lambda: cal.figures.score_histogram(Y, P),
     "groups": lambda: cal.figures.group_error_diagram(KY, SEVERAL, hierarchy=TREE),
     "heat": lambda: cal.figures.group_confidence_diagram(KY, KP, hierarchy=TREE),
     "entropy": lambda: cal.figures.entropy_diagram(KY, SEVERAL),
@@ -129,9 +128,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "e-process": lambda: start_eprocess(lens="binary").update(cal.Sketch.of(Y, P)),
     "detector": lambda: start_detector(run_length=100, lens="binary").update(cal.Sketch.of(Y, P)),
     "centres": lambda: cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=GROUPS)),
-    "periods": lambda: cal.clinical.validate_by_period(cal.Predictions(Y, P, groups=np.arange(400) // 100)),
     "pooled": lambda: cal.inference.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1]),
-    "polytomous": lambda: cal.figures.classwise_curves(KY, KP),
     "multinomial": lambda: cal.inference.multinomial_recalibration(KY, KP),
     "forest": lambda: cal.figures.forest_diagram(
         cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=GROUPS)), "oe"

@@ -14,6 +14,14 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 
+def new_ax() -> Any:
+    return Figure(figsize=(3.3, 3.7), layout="constrained").add_subplot()
+
+
+def drawn(ax: Any, gid: str) -> list[Any]:
+    return [artist for artist in (*ax.lines, *ax.collections, *ax.patches, *ax.texts) if artist.get_gid() == gid]
+
+
 def new_axes(count: int = 1, height: float = 2.6) -> list[Any]:
     figure = Figure(figsize=(3.3, height * count), layout="constrained")
     return list(figure.subplots(count, 1, squeeze=False).ravel())

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, LensError
 
 from .pictures import assert_readable
 
@@ -53,20 +52,6 @@ def test_thresholds_may_have_any_order_and_repeat() -> None:
     curve = cal.figures.decision_curve(Y, P, thresholds=[0.35, 0.1, 0.35])
     assert curve["model"].net_benefit == pytest.approx([benefit(Y, P, t) for t in (0.35, 0.1, 0.35)])
     assert curve["model"].low[0] == curve["model"].low[2] < curve["model"].low[1]
-
-
-def test_counts_are_repeated_rows() -> None:
-    times = np.random.default_rng(0).integers(0, 4, len(Y))
-    counted = cal.figures.decision_curve(
-        {"a": cal.Predictions(Y, P, counts=times), "b": cal.Predictions(Y, Q, counts=times)}, thresholds=T
-    )
-    repeated = cal.figures.decision_curve(
-        np.repeat(Y, times), {"a": np.repeat(P, times), "b": np.repeat(Q, times)}, thresholds=T
-    )
-    assert counted.n == repeated.n == times.sum()
-    for name in ("a", "b", "treat all"):
-        for value in ("net_benefit", "low", "high", "avoided_low"):
-            assert getattr(counted[name], value) == pytest.approx(getattr(repeated[name], value), abs=1e-12)
 
 
 def test_importance_weights() -> None:
@@ -115,13 +100,6 @@ def benefit_of_population(risk: Any, t: float) -> float:
     return float((risk * above).mean() - ((1 - risk) * above).mean() * t / (1 - t))
 
 
-def test_text_labels_and_rare_events() -> None:
-    named = cal.figures.decision_curve(np.where(Y == 1, "sick", "well"), P, pos_label="sick", thresholds=T, level=None)
-    assert named["model"].net_benefit == pytest.approx([benefit(Y, P, t) for t in T])
-    rare = cal.figures.decision_curve((np.arange(400) % 100 == 0).astype(int), P / 10, level=None)
-    assert rare.threshold[0] == 0.001
-
-
 @pytest.mark.parametrize("outcome", [0, 1])
 def test_one_outcome_only(outcome: int) -> None:
     curve = cal.figures.decision_curve(np.full(50, outcome), P[:50], thresholds=T)
@@ -131,27 +109,15 @@ def test_one_outcome_only(outcome: int) -> None:
         assert_readable(curve.plot())
 
 
-def test_several_classes_need_one_event() -> None:
-    probs = np.full((30, 3), 1 / 3)
-    labels = np.arange(30) % 3
-    with pytest.raises(LensError, match=r"^lens: 'classwise' has more than one event per row"):
-        cal.figures.decision_curve(labels, probs, lens="classwise")
-    assert cal.figures.decision_curve(labels, probs, lens="class:1", level=None).prevalence == pytest.approx(1 / 3)
-    curve = cal.figures.decision_curve(Y, {"a": P, "b": Q}, level=None)
-    with pytest.raises(ArgumentError, match="first"):
-        curve.difference()
-    with pytest.raises(ArgumentError, match="unknown model"):
-        curve.difference("c")
-
-
 def test_the_plots() -> None:
     curve = cal.figures.decision_curve(Y, {"a": P, "b": Q})
     ax = curve.plot()
     assert_readable(ax)
     lines = [line for line in ax.lines if line.get_gid() == "series"]
     assert len(lines) == 2
+    rare = cal.figures.decision_curve((np.arange(400) % 100 == 0).astype(int), P / 10, level=None)
+    assert rare.threshold[0] == 0.001
     assert lines[0].get_ydata() == pytest.approx(curve["a"].net_benefit)
     assert ax.get_ylim()[0] > -0.5
-    assert_readable(curve.plot_avoided())
     assert_readable(curve.difference("a", "b").plot())
     assert_readable(cal.figures.decision_curve(Y, P, thresholds=0.2).plot())

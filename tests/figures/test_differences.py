@@ -1,8 +1,7 @@
-"""The cumulative path, the variation and the uncertainty diagram, and score histograms, against brute force and their metrics."""
+"""The cumulative path, the variation and the uncertainty diagram, against brute force and their metrics."""
 
 from __future__ import annotations
 
-import io
 import math
 from typing import Any
 
@@ -11,29 +10,13 @@ import pytest
 
 import calibrant as cal
 from calibrant.figures import cumulative_diagram, uce_diagram, variation_diagram
-from calibrant.figures.histograms import score_histogram
 
-pytest.importorskip("matplotlib")
-from matplotlib.figure import Figure
+from .pictures import drawn, new_ax, png_of
 
 SIM = cal.inference.make_miscalibrated(300, warp=cal.inference.simulation.temperature(2.0), rng=3)
 Y, P = SIM.y_true, SIM.y_prob
 MANY = cal.inference.make_calibrated(3000, distribution=(1, 1, 2), classes=3, rng=5)
 VARIATIONS = ("entropy", "confidence", "freeman_variation_ratio", "iqv", "gini", "mndif")
-
-
-def new_ax() -> Any:
-    return Figure(figsize=(3.3, 3.0), layout="constrained").add_subplot()
-
-
-def drawn(ax: Any, gid: str) -> list[Any]:
-    return [artist for artist in [*ax.lines, *ax.collections, *ax.patches] if artist.get_gid() == gid]
-
-
-def png_of(ax: Any) -> bytes:
-    stream = io.BytesIO()
-    ax.figure.savefig(stream, format="png")
-    return stream.getvalue()
 
 
 def texts_are_apart(ax: Any) -> bool:
@@ -67,18 +50,6 @@ def test_its_values_are_those_of_the_metrics_and_their_test() -> None:
     tested = cal.assess(Y, P, metric="ecce_mad")
     assert diagram.pvalue == pytest.approx(tested.pvalue, abs=1e-12)
     assert (diagram.ecce_mad > diagram.reach) == (diagram.pvalue < 0.05)
-
-
-def test_sketches_and_counts_walk_the_same_path() -> None:
-    rounded = np.round(P, 2)
-    rows = cumulative_diagram(Y, rounded)
-    sketch = cumulative_diagram(cal.Sketch.of(Y, rounded))
-    np.testing.assert_allclose(sketch.path, rows.path, atol=1e-12)
-    assert sketch.n == rows.n == 300
-    counted = cumulative_diagram(cal.Predictions([0, 1], [0.2, 0.7], counts=[3, 2]))
-    repeated = cumulative_diagram([0, 0, 0, 1, 1], [0.2, 0.2, 0.2, 0.7, 0.7])
-    np.testing.assert_allclose(counted.path, repeated.path, atol=1e-15)
-    assert counted.pvalue == pytest.approx(repeated.pvalue)
 
 
 def test_certain_scores_leave_nothing_to_chance() -> None:
@@ -163,14 +134,6 @@ def test_variation_by_brute_force(kind: Any) -> None:
     assert diagram.vce == cal.vce(y, p, variation=kind, bins=5, sample_weight=weight)
 
 
-def test_variation_of_confidence_is_the_reliability_of_the_top_label() -> None:
-    diagram = variation_diagram(MANY.y_true, MANY.y_prob, variation="confidence", bins=8)
-    curve = cal.calibration_curve(MANY.y_true, MANY.y_prob, bins=8, lens="top_label")
-    np.testing.assert_allclose(diagram.stated, curve.mean_score, rtol=1e-9)
-    np.testing.assert_allclose(diagram.observed, curve.rate, rtol=1e-9)
-    np.testing.assert_allclose(diagram.left, curve.table.left)
-
-
 def test_more_confidence_is_less_variation() -> None:
     above = {
         kind: variation_diagram(MANY.y_true, MANY.y_prob, variation=kind).plot(new_ax()).texts[0].get_text()
@@ -225,47 +188,3 @@ def test_two_classes_and_soft_labels() -> None:
     assert soft.level is None
     assert len(png_of(soft.plot(new_ax()))) > 1000
     assert variation_diagram(cal.Predictions(shares, shares, soft=True), bins=2).vce == pytest.approx(0, abs=1e-12)
-
-
-def test_a_histogram_counts_scores_by_outcome() -> None:
-    weight = np.random.default_rng(0).integers(1, 4, 300)
-    histogram = score_histogram(cal.Predictions(Y, P, counts=weight), bins=8)
-    edges = np.arange(9) / 8
-    for outcome, found in ((1, histogram.positive), (0, histogram.negative)):
-        wanted, _ = np.histogram(P[outcome == Y], edges, weights=weight[outcome == Y])
-        np.testing.assert_allclose(found, wanted)
-    assert histogram.positive_share.sum() == pytest.approx(1)
-    np.testing.assert_allclose(histogram.negative_share * histogram.negative.sum(), histogram.negative)
-    sketch = score_histogram(cal.Sketch.of(Y, P), bins=10)
-    np.testing.assert_allclose(sketch.positive, score_histogram(Y, P, bins=10).positive)
-    given = score_histogram(Y, P, bins=[0, 0.5, 1])
-    assert given.positive.tolist() == [Y[P <= 0.5].sum(), Y[P > 0.5].sum()]
-
-
-@pytest.mark.parametrize("show", ["counts", "shares"])
-def test_histograms_are_drawn_as_they_are(show: Any) -> None:
-    histogram = score_histogram(MANY.y_true, MANY.y_prob, bins=6)
-    ax = new_ax()
-    assert histogram.plot(ax, show=show) is ax
-    first, second = drawn(ax, "outline")
-    wanted = (
-        (histogram.positive_share, histogram.negative_share)
-        if show == "shares"
-        else (histogram.positive, histogram.negative)
-    )
-    assert np.array_equal(first.get_data().values, wanted[0])
-    assert np.array_equal(second.get_data().values, wanted[1])
-    assert np.array_equal(first.get_data().edges, np.append(histogram.table.left, 1))
-    words = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert words == [f"correct ({histogram.positive.sum():,.0f})", f"wrong ({histogram.negative.sum():,.0f})"]
-    assert ax.get_xlabel() == "confidence"
-    assert len(png_of(ax)) > 1000
-
-
-def test_one_outcome_is_one_histogram() -> None:
-    histogram = score_histogram([1, 1], [0.2, 0.9], bins=2)
-    assert np.isnan(histogram.negative_share).all()
-    ax = histogram.plot(new_ax(), show="shares")
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["event (2)"]
-    single = score_histogram(MANY.y_true, MANY.y_prob, lens="class:1").plot(new_ax())
-    assert single.get_legend().get_texts()[1].get_text().startswith("not 1 (")

@@ -12,7 +12,7 @@ import calibrant as cal
 
 pytest.importorskip("matplotlib")
 
-from .pictures import assert_readable, assert_same
+from .pictures import assert_readable, assert_same, drawn
 
 
 @lru_cache
@@ -28,10 +28,6 @@ def centres(count: int, empty: int = 0) -> Any:
     return cal.clinical.validate_by_group(
         cal.Predictions(y, p, groups=names[of]), metrics=["intercept", "slope", "oe"], method="reml"
     )
-
-
-def drawn(ax: Any, gid: str) -> list[Any]:
-    return [one for one in (*ax.lines, *ax.texts, *ax.patches) if one.get_gid() == gid]
 
 
 @pytest.mark.parametrize(("count", "empty", "metric"), [(4, 0, "oe"), (30, 3, "slope"), (100, 8, "oe")])

@@ -91,54 +91,10 @@ def test_interval_pictures() -> None:
 def test_entropy_is_that_of_scipy() -> None:
     from scipy.stats import entropy
 
-    rows = entropy(P, axis=1)
-    whole = entropy_diagram(Y, P, sample_weight=WEIGHT)
-    assert whole["model"].overall == pytest.approx(np.average(rows, weights=WEIGHT))
-    assert_same(whole["model"].entropy, [whole["model"].overall])
-    parts = entropy_diagram(Y, P, by="class", sample_weight=WEIGHT)["model"]
-    for c in range(6):
-        assert parts.entropy[c] == pytest.approx(np.average(rows[c == Y], weights=WEIGHT[c == Y]))
-        right = P[c == Y].argmax(axis=1) == c
-        assert parts.accuracy[c] == pytest.approx(np.average(right, weights=WEIGHT[c == Y]))
-    assert (parts.rows @ parts.entropy) / parts.rows.sum() == pytest.approx(whole["model"].overall)
-
-
-def test_entropy_by_interval_and_by_predicted_class() -> None:
-    found = entropy_diagram(Y, P, by="interval", intervals=[0, 0.5, 0.7, 1])["model"]
-    top, right = P.max(axis=1), P.argmax(axis=1) == Y
-    for i, (low, high) in enumerate([(0, 0.5), (0.5, 0.7), (0.7, 1.1)]):
-        held = (top >= low) & (top < high)
-        assert found.rows[i] == held.sum()
-        assert found.accuracy[i] == pytest.approx(right[held].mean())
-        assert found.confidence[i] == pytest.approx(top[held].mean())
-    by_class = entropy_diagram(Y, P, by="predicted")["model"]
-    assert by_class.accuracy[3] == pytest.approx((Y[P.argmax(axis=1) == 3] == 3).mean())
-    gap = entropy_diagram(Y, P, by="interval", intervals=[(0.7, 1)])["model"]
-    assert gap.rows.tolist() == [(top >= 0.7).sum()]
-
-
-def test_extreme_entropies() -> None:
-    flat, sure = np.full((3, 4), 0.25), np.eye(4)[:3]
-    shown = entropy_diagram([0, 1, 2], {"flat": flat, "sure": sure})
-    assert shown["flat"].overall == pytest.approx(math.log(4))
-    assert shown["sure"].overall == 0
-
-
-def test_entropy_pictures() -> None:
-    [ax] = new_axes()
-    shown = entropy_diagram(Y, MODELS)
-    assert shown.plot(ax) is ax
-    assert_same([bar.get_width() for bar in ax.patches], [model.overall for model in shown.models])
-    assert_readable(ax)
-    assert_readable(shown.plot())
-    names = [f"class {c}" for c in "abcdef"]
-    parts = entropy_diagram(cal.Predictions([names[c] for c in Y], P, classes=names), by="class")
-    drawn = parts.plot()
-    assert_same(drawn.lines[0].get_ydata(), parts["model"].confidence)
-    assert_same(drawn.lines[1].get_ydata(), parts["model"].accuracy)
-    assert_same(drawn.lines[1].get_xdata(), parts["model"].entropy)
-    assert [text.get_text() for text in drawn.texts] == names
-    several = entropy_diagram(Y, MODELS, by="interval", intervals=10)
-    assert not several.plot().texts
-    assert_readable(several.plot())
-    assert len(several.to_frame()) == 20
+    shown = entropy_diagram(Y, MODELS, sample_weight=WEIGHT)
+    found = shown["plain"]
+    assert found.entropy == pytest.approx(np.average(entropy(P, axis=1), weights=WEIGHT))
+    assert found.accuracy == pytest.approx(np.average(P.argmax(axis=1) == Y, weights=WEIGHT))
+    assert found.confidence == pytest.approx(np.average(P.max(axis=1), weights=WEIGHT))
+    ax = shown.plot(new_axes()[0])
+    assert_same([bar.get_width() for bar in ax.patches], [model.entropy for model in shown.models])

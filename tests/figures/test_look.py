@@ -20,8 +20,6 @@ import matplotlib
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from calibrant.figures.labels import fit, shorten
-
 from .pictures import assert_no_global_state, assert_readable, png_of, texts_of
 
 SIM = cal.inference.make_miscalibrated(
@@ -50,15 +48,12 @@ FIGURES: dict[str, tuple[Any, int]] = {
     "difference": (DECISIONS.difference("a model"), 1),
     "flexible": (figures.flexible_calibration_curve(EVENT.y_true, EVENT.y_prob), 1),
     "belt": (figures.calibration_belt(EVENT.y_true, EVENT.y_prob, method="likelihood_ratio"), 1),
-    "polytomous": (figures.classwise_curves(Y, P), 4),
     "risk": (figures.risk_coverage_diagram(Y, P, threshold=0.7), 1),
     "cumulative": (figures.cumulative_diagram(Y, P), 1),
-    "histogram": (figures.score_histogram(Y, P), 2),
     "heat": (figures.group_confidence_diagram(Y, P, hierarchy=TREE), 0),
     "groups": (figures.group_error_diagram(Y, PAIR, hierarchy=TREE), 2),
     "intervals": (figures.interval_error_diagram(Y, PAIR), 2),
     "entropy": (figures.entropy_diagram(Y, PAIR), 2),
-    "parts": (figures.entropy_diagram(Y, P, by="class"), 1),
     "topk": (figures.topk_diagram(Y, PAIR), 2),
     "variation": (figures.variation_diagram(Y, P), 1),
     "uce": (figures.uce_diagram(Y, P), 1),
@@ -69,7 +64,7 @@ FIGURES: dict[str, tuple[Any, int]] = {
         1,
     ),
 }
-SEVERAL = ("panels", "polytomous", "topk", "groups", "intervals", "stability")
+SEVERAL = ("panels", "topk", "groups", "intervals", "stability")
 every_figure = pytest.mark.parametrize("name", FIGURES)
 
 
@@ -241,24 +236,6 @@ def test_names_of_classes_are_wrapped_on_axes() -> None:
     assert_readable(ax)
 
 
-def test_text_is_wrapped_between_words_and_shortened_in_the_middle() -> None:
-    assert fit("a b", 5) == "a b"
-    lines = fit(LONG.replace("$", r"\$"), 1.5).split("\n")
-    assert " ".join(lines) == LONG.replace("$", r"\$")
-    assert max(map(len, lines)) < 40
-    assert shorten("short", 8) == "short"
-    assert shorten("temperature scaling", 9) == "temp\u2026ling"
-    assert "$" not in shorten(r"\$" * 40, 9).replace(r"\$", "")
-
-
-@pytest.mark.parametrize("name", ["topk", "heat"])
-def test_a_notebook_shows_the_figure_with_its_table(name: str) -> None:
-    html = FIGURES[name][0]._repr_html_()
-    assert html.startswith("<img alt=")
-    assert "data:image/png;base64," in html
-    assert html.count("<table>") == 1
-
-
 def test_without_matplotlib_a_notebook_shows_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> Any:
         raise cal.errors.MissingDependencyError("matplotlib", "is not installed")
@@ -300,7 +277,8 @@ def test_names_are_not_formulas() -> None:
         (figures.topk_diagram, models, {"k": 2}),
         (figures.group_error_diagram, models, {"hierarchy": tree}),
         (figures.group_confidence_diagram, P, {"hierarchy": tree}),
-        (figures.entropy_diagram, P, {"by": "class"}),
+        (figures.reliability_diagram, P, {"lens": "class:$a"}),
+        (figures.classwise_panels, P, {}),
         (figures.interval_error_diagram, models, {"names": ["$_$", "b", "c"]}),
         (figures.murphy_diagram, models, {}),
         (figures.risk_coverage_diagram, models, {}),

@@ -27,7 +27,7 @@ POOLED = cal.inference.pool_estimates([1, 2], [1, 1])
 line, panels, classes = figures.reliability_diagram, figures.reliability_panels, figures.classwise_panels
 topk, groups, confidences = figures.topk_diagram, figures.group_error_diagram, figures.group_confidence_diagram
 risk, murphy = figures.risk_coverage_diagram, figures.murphy_diagram
-spans, entropy, flexible = figures.interval_error_diagram, figures.entropy_diagram, figures.flexible_calibration_curve
+spans, flexible = figures.interval_error_diagram, figures.flexible_calibration_curve
 decision, survival, forest = figures.decision_curve, figures.survival_diagram, figures.forest_diagram
 stability, belt = figures.stability_diagram, figures.calibration_belt
 REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
@@ -59,6 +59,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (panels(Y, PAIR).plot, (3,), {}, errors.InputTypeError, "figure"),
     (panels(Y, PAIR).plot, (), {"layout": "heap"}, errors.ArgumentError, "layout"),
     (panels(Y, PAIR, kind="bars").plot, (), {"layout": "overlay"}, errors.ArgumentError, "layout"),
+    (panels(Y, {str(k): P for k in range(8)}).plot, (), {"layout": "overlay"}, errors.ArgumentError, "layout"),
     (classes, (K, Q), {"show": "cat"}, errors.ArgumentError, "show"),
     (classes, (K, Q), {"show": [9]}, errors.ArgumentError, "show"),
     (classes, (K, Q), {"show": 0}, errors.ArgumentError, "show"),
@@ -69,7 +70,6 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (figures.variation_diagram, (Y, P), {"variation": "mood"}, errors.ArgumentError, "variation"),
     (figures.uce_diagram, (Y, P), {"level": 0}, errors.ArgumentError, "level"),
     (figures.uce_diagram, (Y, P), {"bins": 0}, errors.ArgumentError, "bins"),
-    (figures.score_histogram(Y, P).plot, (), {"show": "all"}, errors.ArgumentError, "show"),
     (topk, (K, Q), {"k": 7}, errors.ArgumentError, "k"),
     (topk, (K, Q), {"k": 0}, errors.ArgumentError, "k"),
     (topk, (K, Q), {"k": []}, errors.ArgumentError, "k"),
@@ -102,9 +102,6 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (risk, ({"a": (K, Q)},), {}, errors.InputTypeError, "y_true"),
     (risk, ({"a": cal.Predictions(K, Q)},), {"sample_weight": K}, errors.InputTypeError, "sample_weight"),
     (risk(K, Q).__getitem__, ("b",), {}, errors.ArgumentError, "name"),
-    (murphy(Y, PAIR).difference, ("a", "c"), {}, errors.ArgumentError, "name"),
-    (murphy(Y, PAIR).difference, ("a", "b"), {"level": 2}, errors.ArgumentError, "level"),
-    (murphy({"a": SKETCH, "b": SKETCH}).difference, ("a", "b"), {}, errors.InputTypeError, "y_true"),
     (murphy, (K, Q), {"lens": "canonical"}, errors.LensError, "lens"),
     (murphy, (cal.Predictions([0.5, 0.2], [0.4, 0.3], soft=True),), {}, errors.UndefinedMetricError, "murphy_diagram"),
     (spans, (Y, P), {"intervals": [(0.5, 0.5)]}, errors.ArgumentError, "intervals"),
@@ -114,11 +111,8 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (spans, (Y, P), {"names": ["a"]}, errors.ArgumentError, "names"),
     (spans, (Y, P), {"metric": "nonsense"}, errors.UnknownMetricError, "metric"),
     (spans, (K, Q), {"lens": "classwise"}, errors.LensError, "lens"),
-    (entropy, (K, Q), {"by": "label"}, errors.ArgumentError, "by"),
-    (entropy, (SOFT,), {"by": "class"}, errors.LensError, "by"),
     (flexible, (Y, P), {"smoother": "spline"}, errors.ArgumentError, "smoother"),
     (flexible, (Y, P), {"uncertainty": "wald"}, errors.ArgumentError, "uncertainty"),
-    (flexible, (Y, P), {"smoother": "isotonic", "uncertainty": "binomial"}, errors.ArgumentError, "uncertainty"),
     (flexible, (Y, P), {"level": 95}, errors.ArgumentError, "level"),
     (flexible, (Y, P), {"knots": 7}, errors.ArgumentError, "knots"),
     (flexible, (Y, P), {"degree": 3}, errors.ArgumentError, "degree"),
@@ -128,6 +122,9 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (decision, (Y, P), {"level": 95}, errors.ArgumentError, "level"),
     (decision, (Y, {"treat all": P}), {}, errors.ArgumentError, "y_prob"),
     (decision, (Y, {"a": P, "b": P[:-1]}), {}, errors.ShapeError, "y_prob"),
+    (decision, (K, Q), {"lens": "classwise"}, errors.LensError, "lens"),
+    (decision(Y, PAIR).difference, (), {}, errors.ArgumentError, "first"),
+    (decision(Y, PAIR).difference, ("c",), {}, errors.ArgumentError, "name"),
     (decision, (cal.Predictions(P, P, soft=True),), {}, errors.UndefinedMetricError, "decision_curve"),
     (survival, (P,), {**TIME, "horizon": [1, 2]}, errors.ArgumentError, "horizon"),
     (survival, (P,), {**TIME, "bins": 0}, errors.ArgumentError, "bins"),
@@ -137,10 +134,10 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (forest(POOLED).plot, (), {"order": "size"}, errors.ArgumentError, "order"),
     (stability, (Y, P), {"metric": "eec"}, errors.UnknownMetricError, "metric"),
     (stability, (Y, P), {"over": "gamma"}, errors.ArgumentError, "over"),
-    (stability, (Y, P), {"over": "binning"}, errors.ArgumentError, "values"),
+    (stability, (Y, P), {"over": "binning"}, errors.ArgumentError, "over"),
     (stability, (Y, P), {"values": []}, errors.ArgumentError, "values"),
     (stability, (Y, P), {"values": 5}, errors.ArgumentError, "values"),
-    (stability, (Y, P), {"values": [0, 5]}, errors.ArgumentError, "bins"),
+    (stability, (Y, P), {"values": [0, 5]}, errors.ArgumentError, "values"),
     (stability, (Y, P), {"over": "fraction", "values": [0, 1]}, errors.ArgumentError, "values"),
     (stability, (Y, P), {"over": "fraction", "n_resamples": 0}, errors.ArgumentError, "n_resamples"),
     (stability, (Y, P), {"bins": 5}, errors.ArgumentError, "bins"),
@@ -170,9 +167,6 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (belt, (cal.Predictions(P, P, soft=True),), {}, errors.UndefinedMetricError, "calibration_belt"),
     (belt, (Y, P), {"sample_weight": P + 1}, errors.WeightsNotSupportedError, "sample_weight"),
     (belt, (K, Q), {"lens": "classwise"}, errors.LensError, "lens"),
-    (figures.classwise_curves, (SKETCH,), {}, errors.InputTypeError, "y_true"),
-    (figures.classwise_curves, (K, Q), {"uncertainty": "wald"}, errors.ArgumentError, "uncertainty"),
-    (figures.classwise_curves(K, Q).plot, (), {"layout": "grid"}, errors.ArgumentError, "layout"),
     (figures.optimism_diagram, ([1, 2],), {}, errors.InputTypeError, "validation"),
 ]
 

@@ -63,17 +63,6 @@ def test_a_perfect_order_accepts_right_answers_first() -> None:
     assert (np.interp(curve.coverage, curve.oracle_coverage, curve.oracle_risk) <= curve.risk + 5e-3).all()
 
 
-def test_counts_are_repeated_rows_and_views_serve() -> None:
-    counts = np.arange(len(Y)) % 4
-    repeated = np.repeat(np.arange(len(Y)), counts)
-    one = risk_coverage_diagram(cal.Predictions(Y, P, counts=counts))["model"]
-    other = risk_coverage_diagram(Y[repeated], P[repeated])["model"]
-    for word in ("coverage", "risk", "low", "high", "oracle_risk"):
-        assert_same(getattr(one, word), getattr(other, word))
-    sketch = cal.Sketch.of(Y, P)
-    assert risk_coverage_diagram(sketch)["model"].area == pytest.approx(aurc(Y, P), abs=1e-3)
-
-
 def test_the_picture_shows_the_data() -> None:
     [ax] = new_axes()
     shown = risk_coverage_diagram(Y, {"plain": P, "tempered": TEMPERED}, threshold={"plain": 0.8, "tempered": None})

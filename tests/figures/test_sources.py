@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,7 +15,6 @@ RNG = np.random.default_rng(5)
 P = RNG.dirichlet([1, 1, 2], 400)
 Y = np.array([RNG.choice(3, p=row) for row in P])
 NAMES = ["cat", "dog", "cow"]
-# Scores that one cell of a sketch holds alone are kept exactly.
 SCORE = np.round(RNG.random(300), 2)
 LABEL = (RNG.random(300) < SCORE).astype(int)
 
@@ -24,15 +26,6 @@ def three() -> cal.Sketches:
     )
 
 
-def test_sketches_stand_for_their_main_question(three: cal.Sketches) -> None:
-    drawn = cal.reliability_diagram(three, bins=10, metrics=("ece",))
-    rows = cal.reliability_diagram(Y, P, bins=10, metrics=("ece",))
-    assert drawn.lens == "top_label"
-    np.testing.assert_allclose(drawn.rate, rows.rate)
-    assert drawn.metrics["ece"] == pytest.approx(rows.metrics["ece"], abs=1e-12)
-    assert drawn.plot() is not None
-
-
 def test_sketches_are_asked_other_questions_by_name(three: cal.Sketches) -> None:
     drawn = cal.reliability_diagram(three, bins=10, lens="class:dog")
     rows = cal.reliability_diagram(cal.Predictions(np.array(NAMES)[Y], P, classes=NAMES), bins=10, lens="class:dog")
@@ -42,29 +35,56 @@ def test_sketches_are_asked_other_questions_by_name(three: cal.Sketches) -> None
             cal.reliability_diagram(three, lens=lens)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        cal.figures.cumulative_diagram,
-        cal.figures.score_histogram,
-        cal.figures.interval_error_diagram,
-        cal.figures.murphy_diagram,
-        lambda s: cal.figures.decision_curve(s),
-        cal.figures.flexible_calibration_curve,
-        lambda s: cal.figures.stability_diagram(s, values=[5, 10], n_resamples=0),
-    ],
-)
-def test_pictures_of_one_question_take_sketches(make) -> None:  # type: ignore[no-untyped-def]
-    of_sketches = make(cal.Sketches.of(LABEL, SCORE))
-    assert of_sketches.to_dict() == make(cal.Sketch.of(LABEL, SCORE)).to_dict()
-    assert of_sketches.plot() is not None
+# Figures of one event, as functions of their data.
+OF_ONE_EVENT = {
+    "reliability": partial(cal.reliability_diagram, bins=10),
+    "bootstrap": partial(cal.reliability_diagram, bins=4, uncertainty="bootstrap", n_resamples=50),
+    "smooth": partial(cal.reliability_diagram, kind="smooth", uncertainty="consistency", n_resamples=50),
+    "corp": partial(cal.reliability_diagram, kind="corp", uncertainty="consistency", n_resamples=50),
+    "cumulative": cal.figures.cumulative_diagram,
+    "intervals": cal.figures.interval_error_diagram,
+    "murphy": cal.figures.murphy_diagram,
+    "risk": partial(cal.figures.risk_coverage_diagram, threshold=0.7),
+    "decision": partial(cal.figures.decision_curve, thresholds=[0.1, 0.3, 0.5]),
+    "flexible": cal.figures.flexible_calibration_curve,
+    "residual": partial(cal.figures.flexible_calibration_curve, uncertainty="residual"),
+    "spline": partial(cal.figures.flexible_calibration_curve, smoother="rcs", knots=3),
+    "belt": partial(cal.figures.calibration_belt, method="likelihood_ratio", points=8),
+    "stability": partial(cal.figures.stability_diagram, values=[5, 10], n_resamples=2),
+}
+# Scores that one cell of a sketch holds alone are kept exactly.
+INNER = (SCORE > 0) & (SCORE < 1)
+LABELS, SCORES = LABEL[INNER], SCORE[INNER]
 
 
-def test_models_may_be_sketches() -> None:
-    found = cal.figures.reliability_panels({"one": cal.Sketches.of(LABEL, SCORE), "two": cal.Sketch.of(LABEL, SCORE)})
-    assert found.diagrams["one"].to_dict() == found.diagrams["two"].to_dict()
-    shown = cal.figures.murphy_diagram({"one": cal.Sketches.of(LABEL, SCORE)})
-    assert shown["one"].brier == pytest.approx(np.mean((SCORE - LABEL) ** 2))
+def assert_same_columns(one: Any, other: Any) -> None:
+    """The columns of two figures hold the same numbers, apart from the rows of a bin as they were given."""
+    left, right = one._columns(), other._columns()
+    assert list(left) == list(right)
+    for name in left:
+        if name not in ("rows", "model", "interval"):
+            values = [[np.nan if value is None else value for value in columns[name]] for columns in (left, right)]
+            np.testing.assert_allclose(*values, atol=1e-8, err_msg=name)
+
+
+@pytest.mark.parametrize("name", OF_ONE_EVENT)
+def test_counts_are_repeated_rows(name: str) -> None:
+    make, times = OF_ONE_EVENT[name], np.random.default_rng(0).integers(1, 4, len(LABELS))
+    counted = make(cal.Predictions(LABELS, SCORES, counts=times))
+    repeated = make(np.repeat(LABELS, times), np.repeat(SCORES, times))
+    if name == "stability":  # resamples of rows and of counts are different draws
+        np.testing.assert_allclose(counted.metric_value, repeated.metric_value)
+        return
+    assert_same_columns(counted, repeated)
+
+
+@pytest.mark.parametrize("name", [name for name in OF_ONE_EVENT if name not in ("belt", "risk")])
+def test_figures_of_one_event_take_sketches(name: str) -> None:
+    make = OF_ONE_EVENT[name]
+    of_sketches = make(cal.Sketches.of(LABELS, SCORES))
+    assert of_sketches.to_dict() == make(cal.Sketch.of(LABELS, SCORES)).to_dict()
+    if "n_resamples" not in getattr(make, "keywords", {}):
+        assert_same_columns(of_sketches, make(LABELS, SCORES))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +92,6 @@ def test_models_may_be_sketches() -> None:
     [
         cal.reliability_diagram,
         cal.figures.cumulative_diagram,
-        cal.figures.score_histogram,
         cal.figures.uce_diagram,
         cal.figures.murphy_diagram,
     ],
@@ -105,23 +124,3 @@ def test_many_labels_are_named_as_many_questions() -> None:
         cal.calibration_curve(Y, P, lens="classwise")
     with pytest.raises(cal.errors.LensError, match="name one class, for example lens='class:0'"):
         cal.inference.giviti_test(cal.Predictions(many, P, multilabel=True))
-
-
-def test_names_are_never_read_as_formulas() -> None:
-    from matplotlib.figure import Figure
-
-    odd = [r"$\bad{$", "_x", "c"]
-    named = np.array(odd)[Y]
-    ax = Figure().add_subplot()
-    cal.reliability_diagram(cal.Predictions(named, P, classes=odd), lens=r"class:$\bad{$").plot(ax)
-    ax.figure.canvas.draw()
-    assert ax.get_xlabel() == r"mean predicted probability of \$\bad{\$"
-    histogram = cal.figures.score_histogram(cal.Predictions(named, P, classes=odd), lens=r"class:$\bad{$").plot(
-        Figure().add_subplot()
-    )
-    histogram.figure.canvas.draw()
-    panels = cal.figures.classwise_panels(cal.Predictions(named, P, classes=odd)).plot()
-    panels[0].figure.canvas.draw()
-    both = cal.figures.reliability_panels(Y, {r"$\bad{$": P, "_b": P}).plot(layout="overlay")
-    both[0].figure.canvas.draw()
-    assert len(both[0].get_legend().get_texts()) >= 2

@@ -43,7 +43,6 @@ def run(
     calibrator: str | None,
     stream: bool | None,
     pool: bool,
-    trend: bool,
     as_json: bool,
     **options: Any,
 ) -> bool:
@@ -68,11 +67,10 @@ def run(
     result = _evaluate(data, asked, keywords, file)
     pooled = None
     if pool and isinstance(data, Predictions):
-        from ..clinical.group_validation import validate_by_group, validate_by_period
+        from ..clinical.group_validation import validate_by_group
 
-        validate = validate_by_period if trend else validate_by_group
         each_level = 0.95 if level is None else level
-        pooled = validate(data, lens=asked.lens or "auto", level=each_level)
+        pooled = validate_by_group(data, lens=asked.lens or "auto", level=each_level)
     plain = (
         result.to_dict() if conditions or as_json else {}
     )  # takes as long as the evaluation where there are many groups

@@ -35,12 +35,11 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
     keywords = {name: options.pop(name) for name in same}
     keywords["n_resamples"] = options.pop("resamples")
     every, rows = options.pop("every"), options.pop("rows")
-    horizon, holidays = options.pop("horizon"), options.pop("holidays")
+    horizon = options.pop("horizon")
     keywords["horizon"] = int(horizon) if rows is not None and str(horizon).isdigit() else horizon
     rule = window_rule(
         every if rows is None else check_whole(rows, "rows"),
         time_zone=options.pop("time_zone"),
-        holidays=None if holidays is None else holidays.split(","),
         season=options.pop("season"),
     )
     time = options.pop("time")

@@ -16,13 +16,12 @@ from typing import Any, NamedTuple
 import click
 
 from ..errors import ArgumentError, CalibrantError, FileError
-from ..monitoring.fleet import SOURCES, FleetModel, FleetStatus, fleet_status, load_fleet, model_error, patience_of
+from ..monitoring.fleet import SOURCES, FleetModel, FleetStatus, fleet_status, load_fleet, model_error
 from ..monitoring.ingest import PARTS, balance_text
 from ..monitoring.monitor import Monitor
 from ..monitoring.status import Update
 from ..monitoring.store import Store
 from ..monitoring.windows import read_time
-from ..reporting.fleet import write_fleet
 from ..util.checks import check_fraction, suggest
 from ..util.files import write_atomic
 from ..util.progress import track
@@ -35,7 +34,7 @@ from .wording import in_options
 
 EXIT_ALARM, EXIT_FAILED, EXIT_FAULT = 3, 2, 70
 # Entries of a model that are not options of `monitor init`, `update` or `labels`.
-OWN = ("predictions", "labels", "stale")
+OWN = ("predictions", "labels")
 # Options of the commands that have no meaning in a model, or are given by it.
 EXCLUDED = ("fail-on-alarm", "json", "delivery")
 SHOWN = 20
@@ -45,7 +44,6 @@ def run(
     context: click.Context,
     all_models: bool,
     names: tuple[str, ...],
-    out: str | None,
     json: str | None,
     fail_on: str,
     **options: Any,
@@ -68,11 +66,10 @@ def run(
             errors[model.name] = _describe(model, faults, debug, problem)
         finally:
             running.files = None
-    status = fleet_status(models, alpha=fdr, now=now, errors=errors, intake=intake)
+    stores = {model.name: model.store for model in models}
+    status = fleet_status(stores, alpha=fdr, errors=errors, intake=intake)
     if json is not None:
         write_atomic(json, status.to_json().encode())
-    if out is not None:
-        write_fleet(out, status)
     _show(status)
     for name in status.failed:
         error = next(each.error for each in status.models if each.model == name)
@@ -145,13 +142,11 @@ def _update(
     A file that cannot be added keeps no other from being added; the error at the end names all such files.
     """
     settings = _settings(context, model)
-    patience_of(model)  # raises if it is not a duration
     files = [file for kind in SOURCES for file in _files(model, kind)]
     opened = _open(context, model, settings)
     with opened._store.read() as db:
-        before: dict[str, Any] = db.meta("sources") or {"files": {}, "fed": 0}
+        before: dict[str, Any] = db.meta("sources") or {}
     seen: dict[str, list[Any]] = {}
-    fed = before["fed"]
     aside: list[str] = []
     try:
         for file in files:
@@ -159,9 +154,8 @@ def _update(
             try:
                 mark = file.mark()
                 content = f" (sha256 {mark[0][:12]})"
-                if before["files"].get(name) != mark:
+                if before.get(name) != mark:
                     intake.append({"file": file.key, **_add(context, opened, file, settings, now).balance})
-                    fed = max(fed, os.stat(file.path).st_mtime_ns // 1000)
                 seen[name] = mark
             except Exception as error:
                 if isinstance(error, CalibrantError) and error.argument == str(opened.path):
@@ -169,9 +163,9 @@ def _update(
                 text = str(error.strerror or error).lower() if isinstance(error, OSError) else describe(error)
                 aside.append(f"{file.key}{content}: {text.removeprefix(f'{file.path}: ')}")
     finally:
-        if seen != before["files"]:
+        if seen != before:
             with opened._store.write() as db:
-                db.set_meta("sources", {"files": seen, "fed": fed})
+                db.set_meta("sources", seen)
     if aside:
         more = f"; and {len(aside) - SHOWN:,} more" if len(aside) > SHOWN else ""
         raise FileError(f"{several(len(aside), 'file')} set aside", "; ".join(aside[:SHOWN]) + more)
@@ -187,7 +181,7 @@ def _settings(context: click.Context, model: FleetModel) -> dict[str, dict[str, 
     for key in model.options:
         if key not in known and key not in OWN:
             remedy = "see `calibrant monitor init --help` and `update --help`"
-            remedy = suggest(key, [*known, *OWN, "store", "owner"], remedy)
+            remedy = suggest(key, [*known, *OWN, "store"], remedy)
             raise model_error(model, "unknown entry of a model", remedy, key)
     options = {key: value for key, value in model.options.items() if key not in OWN}
     return {
@@ -305,17 +299,16 @@ def _show(status: FleetStatus) -> None:
     rows = [
         [
             each.model,
-            each.owner or "-",
             each.state + ("*" if each.selected else ""),
             each.last_window or "-",
             f"{each.n:,}",
             number(each.e_value),
-            str(len(each.stories)),
+            str(len(each.alarms)),
             each.words,
         ]
         for each in shown
     ]
-    print_table(["model", "owner", "state", "last window", "rows", "e-value", "alarms", "verdict"], rows, range(4, 7))
+    print_table(["model", "state", "last window", "rows", "e-value", "alarms", "verdict"], rows, range(3, 6))
     more = len(status.models) - len(shown)
     print_lines([f"and {more:,} more models"] if more > 1 else ["and 1 more model"] if more else [])
     for each in status.models:

@@ -135,7 +135,6 @@ SUMMARY = "Comma-separated ids or aliases of metrics, 'summary' (default), 'reco
     is_flag=True,
     help="Add calibration intercept, slope, O/E and C of each group of --by, such as centres, pooled by random effects with a prediction interval.",
 )
-@click.option("--trend", is_flag=True, help="With --pool: the groups are periods in order, with a trend over time.")
 @click.option("--metrics", metavar="NAMES", default="summary", help=SUMMARY)
 @options.metric_options
 @click.option(
@@ -441,7 +440,7 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @click.option(
     "--dialect",
     required=True,
-    type=click.Choice(["duckdb", "postgres", "bigquery", "snowflake", "spark", "redshift", "trino"]),
+    type=click.Choice(["duckdb", "postgres", "spark"]),
     help="Dialect of the engine.",
 )
 @click.option("--label", required=True, metavar="COLUMN", help="Column with the true class.")
@@ -453,12 +452,8 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 )
 @options.confidence_option
 @options.by_option("Column with the group of each row; each group is also summarized separately.")
-@options.counts_option
 @click.option("--where", metavar="SQL", help="Use only the rows that satisfy a condition in the dialect of the engine.")
 @options.classes_option
-@click.option(
-    "--no-scores", is_flag=True, help="Leave out the sums for brier, nll and ecd; the query is shorter and faster."
-)
 @options.debug_option
 def sql(table: str, **options: Any) -> None:
     """Print the SQL query that summarizes the predictions in TABLE, a table of a database or warehouse.

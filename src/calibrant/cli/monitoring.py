@@ -61,7 +61,6 @@ def monitor() -> None:
 @monitor.command(short_help="Update the models of a fleet.")
 @click.option("--all", "all_models", is_flag=True, help="Update every model of the configuration.")
 @click.option("--model", "names", metavar="NAME", multiple=True, help="Update this model only; can be repeated.")
-@options.written_option("--out", suffixes=(".html", ".htm"), help="Write the page of the fleet.")
 @options.written_option("--json", help="Write the status of the fleet as JSON.")
 @click.option(
     "--fdr",
@@ -112,14 +111,9 @@ def run(context: click.Context, /, **options: Any) -> None:
     "Column with the time of each prediction in the files of update; only --season requires it in the reference data."
 )
 @id_option("Column with the id of each row in the files of update and labels, which need not be in the reference data.")
-@click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d, 1w or 'business day'.")
+@click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d or 1w.")
 @click.option(
     "--time-zone", metavar="NAME", help="Time zone of windows of days, such as Europe/Berlin; UTC by default."
-)
-@click.option(
-    "--holidays",
-    metavar="DATES",
-    help="With --every 'business day': dates that are not business days, separated by commas.",
 )
 @click.option(
     "--season",
@@ -247,22 +241,6 @@ def labels(store: str, file: str, fail_on: str, as_json: bool, **options: Any) -
 
     columns = {name: options.pop(name) for name in ("id_column", "label")}
     _finish(add_label_file(_open(store), file, columns, **options), fail_on, as_json)
-
-
-@monitor.command(short_help="Remove rows that were added by mistake.")
-@click.argument("store")
-@click.argument("ids", nargs=-1, required=True)
-@now_option(
-    "Current time; by default the beginning of the latest window with rows if no row of a later one is left, else unchanged."
-)
-@options.json_option
-@options.debug_option
-def remove(store: str, ids: tuple[str, ...], now: str | None, as_json: bool) -> None:
-    """Remove the rows with the given IDS from STORE, for example rows with a wrong time.
-
-    Windows that end after the current time are open again; windows that were tested are not tested again.
-    """
-    _finish(_open(store).remove(list(ids), now=now), "never", as_json)
 
 
 @monitor.command(short_help="Remove old rows and keep the results of their windows.")

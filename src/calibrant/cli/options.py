@@ -358,7 +358,7 @@ metric_options = with_options(
         metavar="KEY=VALUE",
         multiple=True,
         callback=_further,
-        help="Further option of metrics, such as edge=drop, or of one metric, such as gece.gamma=0.05; calibrant metrics NAME lists them. "
+        help="Further option of metrics, such as penalty=firth, or of one metric, such as gece.gamma=0.05; calibrant metrics NAME lists them. "
         "Can be repeated.",
     ),
 )
@@ -481,13 +481,6 @@ survival_options = with_options(
     where_option,
     format_options,
     click.option("--cause", type=int, metavar="CODE", help="Code of the event that is predicted; 1 by default."),
-    click.option(
-        "--link",
-        type=click.Choice(["logit", "cloglog"]),
-        default="logit",
-        show_default=True,
-        help="Scale of the calibration intercept and slope at the horizon.",
-    ),
 )
 
 

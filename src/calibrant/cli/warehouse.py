@@ -11,7 +11,7 @@ from .screen import say
 from .streaming import class_list
 
 
-def run(table: str, *, classes: str | None, no_scores: bool, **options: Any) -> None:
+def run(table: str, *, classes: str | None, **options: Any) -> None:
     """Print the query."""
     prob, probs, confidence, by = (options.pop(name) for name in ("prob", "probs", "confidence", "by"))
     given = {"--prob": prob, "--probs": probs, "--confidence-column": confidence}
@@ -33,7 +33,6 @@ def run(table: str, *, classes: str | None, no_scores: bool, **options: Any) -> 
         by=by,
         classes=None if classes is None else class_list(classes),
         input="confidence" if confidence else "prob",
-        scores=not no_scores,
         **options,
     )
     say(query.removesuffix("\n"))

@@ -1,4 +1,4 @@
-"""Flexible calibration curves that can be evaluated at any risk, with pointwise standard errors: LOESS, splines, isotonic."""
+"""Flexible calibration curves that can be evaluated at any risk, with pointwise standard errors: LOESS and splines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..util.cached import cached_property
 from ..views.view import View
-from .curves import Interpolated, isotonic
 from .local_regression import (
     CELLS,
     Groups,
@@ -102,13 +101,11 @@ class SplineCurve:
         return np.sqrt(np.maximum(np.einsum("ni,ij,nj->n", design, self.covariance, design), 0.0))
 
 
-FlexibleCurve = LoessCurve | SplineCurve | Interpolated
+FlexibleCurve = LoessCurve | SplineCurve
 
 
 def fit_flexible(view: View, smoother: str, *, span: float, degree: int, knots: int) -> FlexibleCurve:
     """Fit a flexible calibration curve to a view."""
-    if smoother == "isotonic":
-        return isotonic(view)
     groups = tie_groups(view)
     # The same sums under weights that sum to the number of rows.
     scaled = groups_of(view)

@@ -4,6 +4,7 @@ from .belts import CalibrationBelt as CalibrationBelt
 from .belts import calibration_belt as calibration_belt
 from .classgroups import GroupErrorDiagram as GroupErrorDiagram
 from .classgroups import group_error_diagram as group_error_diagram
+from .decision_curves import CurveDifference as CurveDifference
 from .decision_curves import DecisionCurve as DecisionCurve
 from .decision_curves import decision_curve as decision_curve
 from .differences import CumulativeDiagram as CumulativeDiagram
@@ -16,11 +17,8 @@ from .forest import ForestDiagram as ForestDiagram
 from .forest import forest_diagram as forest_diagram
 from .groupconfidence import GroupConfidenceDiagram as GroupConfidenceDiagram
 from .groupconfidence import group_confidence_diagram as group_confidence_diagram
-from .histograms import ScoreHistogram as ScoreHistogram
-from .histograms import score_histogram as score_histogram
 from .intervals import IntervalDiagram as IntervalDiagram
 from .intervals import interval_error_diagram as interval_error_diagram
-from .models import CurveDifference as CurveDifference
 from .murphy import MurphyDiagram as MurphyDiagram
 from .murphy import murphy_diagram as murphy_diagram
 from .optimism import OptimismDiagram as OptimismDiagram
@@ -29,8 +27,6 @@ from .panels import ReliabilityPanels as ReliabilityPanels
 from .panels import classwise_panels as classwise_panels
 from .panels import ordinal_panels as ordinal_panels
 from .panels import reliability_panels as reliability_panels
-from .polytomous import ClasswiseCurves as ClasswiseCurves
-from .polytomous import classwise_curves as classwise_curves
 from .reliability_diagrams import ReliabilityDiagram as ReliabilityDiagram
 from .reliability_diagrams import reliability_diagram as reliability_diagram
 from .selective import RiskCoverageDiagram as RiskCoverageDiagram

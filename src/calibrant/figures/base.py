@@ -143,6 +143,16 @@ def side_names(lens: str) -> tuple[str, str]:
     return "overestimated", "underestimated"
 
 
+def outcome_names(lens: str) -> tuple[str, str]:
+    """Names of the two outcomes of a lens."""
+    name, _, detail = plain(lens).partition(":")
+    if name in ("top_label", "rank", "within_top"):
+        return "correct", "wrong"
+    if name == "ordinal":
+        return f"at most {detail}", f"above {detail}"
+    return (f"{detail}", f"not {detail}") if name == "class" else ("event", "no event")
+
+
 def halo(ax: Axes) -> list[Any]:
     """Path effect that keeps text readable over lines."""
     from matplotlib.patheffects import withStroke

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,15 +154,11 @@ def calibration_belt(
     *,
     levels: Sequence[float] = (0.8, 0.95),
     external: bool = True,
-    max_degree: int = 4,
-    threshold: float = 0.95,
-    method: Literal["auto", "likelihood_ratio", "consistency"] = "auto",
-    n_resamples: int = 199,
     points: int = 100,
     lens: str | Lens = "auto",
-    rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
+    **options: Any,
 ) -> CalibrationBelt:
     r"""Compute the GiViTI calibration belt: simultaneous confidence regions of the calibration curve, and its test.
 
@@ -178,20 +174,14 @@ def calibration_belt(
         Confidence levels of the regions.
     external : bool, default True
         Whether this is an external validation: the model was fitted to other data. False is for the development data.
-    max_degree : int, default 4
-        Highest degree that may be selected, at most 4.
-    threshold : float, default 0.95
-        Confidence with which the current degree must be rejected before the next one is added.
-    method : {"auto", "likelihood_ratio", "consistency"}, default "auto"
-        Null distribution of the p-value, as in `giviti_test`. The belt itself always follows from the asymptotic one.
-    n_resamples : int, default 199
-        Number of simulated data sets if the p-value is simulated.
     points : int, default 100
         Number of risks at which the belt is computed, half of them equally spaced and half equally spaced in log-odds.
     lens
-    rng
     sample_weight
     pos_label
+    **options
+        Keywords of `giviti_test`: `max_degree`, `threshold`, `method`, `n_resamples` and `rng`. `method` is the null distribution of the
+        p-value; the belt itself always follows from the asymptotic one.
 
     Returns
     -------
@@ -248,17 +238,7 @@ def calibration_belt(
         )
     check_whole(points, "points", 4)
     view = view_to_test("calibration_belt", resolve(y_true, y_prob, sample_weight, pos_label), lens)
-    belt: Belt = giviti_belt(
-        view,
-        chosen,
-        points,
-        max_degree=max_degree,
-        threshold=threshold,
-        external=external,
-        method=method,
-        n_resamples=n_resamples,
-        rng=rng,
-    )
+    belt: Belt = giviti_belt(view, chosen, points, **{"external": external, "threshold": 0.95, **options})
     return CalibrationBelt(
         belt.risk,
         belt.observed,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +16,10 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from .base import MODELS_PARAMETERS, Diagram, drawn, finish, reference, rows_of
 from .canvas import PAPER_WIDTH, ink, muted, new_ax
+from .labels import plain
 from .models import (
-    SEEN,
-    CurveDifference,
     by_model,
     legend_above,
-    limit_thresholds,
     model_named,
     model_view,
     read_models,
@@ -35,8 +32,61 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 TREAT_ALL, TREAT_NONE = "treat all", "treat none"
+# Share of the largest value from which a line can be told from 0 in a figure.
+SEEN = 0.002
 # Below this prevalence the default thresholds include those below 1%.
 RARE = 0.05
+
+
+@dataclass(frozen=True, repr=False)
+class CurveDifference(Diagram):
+    """Difference in net benefit of two models on the same rows at each threshold, with pointwise intervals.
+
+    Parameters
+    ----------
+    first : str
+        Name of the model.
+    second : str
+        Name of the model that is subtracted.
+    threshold : ndarray
+        Thresholds.
+    difference : ndarray
+        Value of the first minus that of the second.
+    low : ndarray
+        Lower end of each interval, NaN without intervals.
+    high : ndarray
+        Upper end.
+    level : float or None
+        Confidence level of each interval, None without intervals.
+    """
+
+    first: str
+    second: str
+    threshold: Floats
+    difference: Floats
+    low: Floats
+    high: Floats
+    level: float | None
+
+    def _title(self) -> str:
+        bounds = "" if self.level is None else f" ({100 * self.level:g}% pointwise intervals)"
+        return f"Net benefit of {self.first} minus {self.second}{bounds}"
+
+    @plots
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the difference with its intervals."""
+        ax = new_ax(ax, width=PAPER_WIDTH, height=2.4)
+        reference(ax)
+        label = "" if self.level is None else f"{100 * self.level:g}% intervals"
+        (look,) = series_of(ax, style, marker=len(self.threshold) == 1)
+        ax.plot(self.threshold, self.difference, gid="series", **look.line, label=look.label)
+        look.shade(ax, self.threshold, self.low, self.high, label)
+        held = np.abs(self.difference)
+        _limit_thresholds(ax, self.threshold, held > SEEN * held.max())
+        what = f"{plain(self.first)} minus {plain(self.second)}"
+        finish(ax, "threshold", f"difference in net benefit:\n{what}")
+        legend_above(ax)
+        return ax
 
 
 @dataclass(frozen=True)
@@ -53,8 +103,6 @@ class BenefitCurve:
     high: Floats
     standardised: Floats
     avoided_per_100: Floats
-    avoided_low: Floats
-    avoided_high: Floats
     rule: Rule = field(repr=False, compare=False)
 
 
@@ -117,10 +165,10 @@ class DecisionCurve(Diagram):
         one = self.curves[0] if first is None else self[first]
         other = 0 if second == TREAT_NONE else self[second].rule
         bounds = self.rows.difference(one.rule, other, self.level)
-        return CurveDifference("net benefit", one.name, second, self.threshold, *bounds, self.level)
+        return CurveDifference(one.name, second, self.threshold, *bounds, self.level)
 
     def _columns(self) -> dict[str, list[Any]]:
-        names = ("net_benefit", "low", "high", "standardised", "avoided_per_100", "avoided_low", "avoided_high")
+        names = ("net_benefit", "low", "high", "standardised", "avoided_per_100")
         return by_model((*self.curves, self.treat_all), names, {"threshold": self.threshold.tolist()})
 
     def _title(self) -> str:
@@ -140,7 +188,15 @@ class DecisionCurve(Diagram):
             line: dict[str, Any] = {"color": muted(), "linestyle": DASHES[3], "linewidth": 1.1, "zorder": 1.5}
             line |= {"marker": "x", "markersize": 4} if len(self.threshold) == 1 else {}
             ax.plot(self.threshold, benefit, label=TREAT_ALL, gid="treat all", **line)
-        self._draw(ax, style, [(c.net_benefit, c.low, c.high) for c in self.curves])
+        label = "" if self.level is None else f"{100 * self.level:g}% intervals"
+        looks = series_of(ax, style, [curve.name for curve in self.curves], marker=len(self.threshold) == 1)
+        for look, curve in zip(looks, self.curves, strict=True):
+            ax.plot(self.threshold, curve.net_benefit, gid="series", **look.line, label=look.label)
+            look.shade(ax, self.threshold, curve.low, curve.high, label)
+        # Beyond the last threshold worth showing no model has a benefit, and treating all is harmful.
+        benefits = np.array([curve.net_benefit for curve in self.curves])
+        seen = (np.abs(benefits) > SEEN * self.prevalence).any(axis=0) | (benefit > 0)
+        _limit_thresholds(ax, self.threshold, seen)
         best = max([self.prevalence, *(float(curve.net_benefit.max()) for curve in self.curves)])
         worst = min(float(curve.net_benefit.min()) for curve in self.curves)
         if best > 0:  # a harmful model does not hide the others
@@ -149,32 +205,13 @@ class DecisionCurve(Diagram):
         legend_above(ax)
         return ax
 
-    @plots
-    def plot_avoided(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Plot the net interventions avoided per 100 rows, compared with treating all."""
-        ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
-        reference(ax, linestyle=DASHES[3], zorder=1.4, label=TREAT_ALL)
-        last = self._draw(ax, style, [(c.avoided_per_100, c.avoided_low, c.avoided_high) for c in self.curves])
-        # At small thresholds the harm of a missed event outweighs all interventions, and the curve has no lower limit.
-        lowest = min(float(curve.avoided_per_100[: last + 1].min()) for curve in self.curves)
-        ax.set_ylim(max(-20.0, 1.2 * min(lowest, -1.0)), 105)
-        finish(ax, "threshold probability", "net interventions avoided per 100")
-        legend_above(ax)
-        return ax
 
-    def _draw(self, ax: Axes, style: dict[str, Any], lines: Sequence[tuple[Floats, ...]]) -> int:
-        """Draw a line with its band for each model, up to the last threshold worth showing, and return its index.
-
-        Beyond it no model has a benefit, and treating all is harmful.
-        """
-        label = "" if self.level is None else f"{100 * self.level:g}% intervals"
-        looks = series_of(ax, style, [curve.name for curve in self.curves], marker=len(self.threshold) == 1)
-        for look, (value, low, high) in zip(looks, lines, strict=True):
-            ax.plot(self.threshold, value, gid="series", **look.line, label=look.label)
-            look.shade(ax, self.threshold, low, high, label)
-        benefits = np.array([curve.net_benefit for curve in self.curves])
-        seen = (np.abs(benefits) > SEEN * self.prevalence).any(axis=0) | (self.treat_all.net_benefit > 0)
-        return limit_thresholds(ax, self.threshold, seen)
+def _limit_thresholds(ax: Axes, threshold: Floats, seen: NDArray[np.bool_]) -> None:
+    """Limit the axes to the threshold after the last one with something to see."""
+    last = min(int(np.flatnonzero(seen)[-1]) + 1 if seen.any() else len(seen), len(seen) - 1)
+    x = threshold[: last + 1]
+    room = 0.0 if len(x) > 1 else 0.05
+    ax.set_xlim(max(0.0, float(x.min()) - room) if x.min() > 0.05 else 0.0, min(1.0, float(x.max()) + room))
 
 
 @documents_keywords(table=MODELS_PARAMETERS)
@@ -211,8 +248,8 @@ def decision_curve(
     -------
     DecisionCurve
         Thresholds and ``curves`` by model, with ``net_benefit``, ``low``, ``high``, ``standardised`` and
-        ``avoided_per_100``. ``plot()`` and ``plot_avoided()`` draw them, ``difference(first, second)`` compares two models
-        with paired intervals, and ``to_frame()`` returns a table.
+        ``avoided_per_100``. ``plot()`` draws the net benefit, ``difference(first, second)`` compares two models with paired
+        intervals, and ``to_frame()`` returns a table.
 
     Raises
     ------
@@ -278,12 +315,13 @@ def decision_curve(
         grid = np.concatenate([np.arange(1, 10) / 1000, grid])
     t = check_thresholds(grid if thresholds is None else thresholds)
     rows = BenefitRows(view, t)
+    benefit_of_all = rows.difference(len(t), 0, None)[0]
 
     def curve(name: str, rule: Rule) -> BenefitCurve:
         value, low, high = rows.difference(rule, 0, level)
-        avoided, fewest, most = (100 * values * (1 - t) / t for values in rows.difference(rule, len(t), level))
+        avoided = 100 * (value - benefit_of_all) * (1 - t) / t
         share = value / prevalence if prevalence > 0 else np.full(len(t), np.nan)
-        return BenefitCurve(name, value, low, high, share, avoided, fewest, most, rule)
+        return BenefitCurve(name, value, low, high, share, avoided, rule)
 
     curves = tuple(curve(name, rows.rule(each.score)) for name, each in views.items())
     size = round(view.total) if view.weight_kind == "counts" else view.n

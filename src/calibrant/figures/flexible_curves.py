@@ -1,9 +1,8 @@
-"""The flexible calibration curve: LOESS, spline or isotonic, with a pointwise band, the distribution of risks, and a legend."""
+"""The flexible calibration curve: LOESS or spline, with a pointwise band, the distribution of risks, and a legend."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from ..clinical.performance import statistics
 from ..clinical.summary_intervals import closed_forms
 from ..curves.flexible import FlexibleCurve, LoessCurve, SplineCurve, fit_flexible
-from ..curves.local_regression import KNOTS, Groups, loess, logistic_curve
+from ..curves.local_regression import KNOTS
 from ..decision.rows import finite_column
 from ..errors import ArgumentError, UndefinedMetricError
 from ..evaluation.discrimination import c_statistic
@@ -34,28 +33,29 @@ from .base import (
     finish,
     halo,
     one_view,
+    outcome_names,
     rows_of,
     series_on,
     square,
 )
 from .canvas import OVER, muted, new_ax
-from .fits import no_bounds, refit_isotonic
-from .histograms import outcome_names
+from .fits import no_bounds
 from .labels import shorten
 from .models import legend_above, single_point
 from .styling import plots, series_of
-from .uncertainty import FEWEST, Resampler, bounds_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
-Smoother = Literal["loess", "rcs", "isotonic"]
-Uncertainty = Literal["auto", "binomial", "residual", "wald", "bootstrap"]
+Smoother = Literal["loess", "rcs"]
+Uncertainty = Literal["auto", "binomial", "residual", "wald"]
 
 # Intervals of each smoother, the default first.
-WAYS = {"loess": ("binomial", "residual", "bootstrap"), "rcs": ("wald", "bootstrap"), "isotonic": ("bootstrap",)}
-SMOOTHER_WORDS = {"loess": "LOESS", "rcs": "restricted cubic spline", "isotonic": "isotonic"}
+WAYS = {"loess": ("binomial", "residual"), "rcs": ("wald",)}
+SMOOTHER_NAMES = {"loess": "LOESS", "rcs": "restricted cubic spline"}
+# Risks at which the curve is returned, half of them equally spaced and half at quantiles.
+POINTS = 200
 # Number of spikes, and height of the strip below the axes relative to them.
 SPIKES, STRIP = 100, 0.26
 
@@ -84,7 +84,7 @@ class FlexibleCalibrationCurve(Diagram):
     Parameters
     ----------
     smoother : str
-        ``"loess"``, ``"rcs"`` or ``"isotonic"``.
+        ``"loess"`` or ``"rcs"``.
     risk : ndarray
         Predicted risks, increasing.
     observed : ndarray
@@ -156,17 +156,12 @@ class FlexibleCalibrationCurve(Diagram):
         Returns
         -------
         tuple of ndarray
-            The curve, and the lower and upper end of the interval. Bootstrap intervals are interpolated linearly between
-            the risks of the curve.
+            The curve, and the lower and upper end of the interval.
         """
         x = np.atleast_1d(finite_column(np.atleast_1d(risk), "risk"))
         inside = (x >= self.risk[0]) & (x <= self.risk[-1])
         y = np.where(inside, self.fit(np.clip(x, self.risk[0], self.risk[-1])), np.nan)
-        if self.how is None or self.how == "bootstrap":
-            bounds = Bounds(*(np.interp(x, self.risk, end) for end in (self.low, self.high)))
-        else:
-            assert self.level is not None
-            bounds = _closed_form(self.fit, x, self.how, self.level)
+        bounds = _bounds(self.fit, x, self.how, self.level)
         return y, np.where(inside, bounds.low, np.nan), np.where(inside, bounds.high, np.nan)
 
     def _notes(self) -> list[str]:
@@ -174,7 +169,7 @@ class FlexibleCalibrationCurve(Diagram):
 
     def _title(self) -> str:
         band = "" if self.how is None else f", {100 * self.level:g}% pointwise intervals ({self.how})"  # type: ignore[operator]
-        head = f"Flexible calibration curve ({SMOOTHER_WORDS[self.smoother]}{band}; {rows_of(self.n, self.lens)}, {percent(self.prevalence)} events)"
+        head = f"Flexible calibration curve ({SMOOTHER_NAMES[self.smoother]}{band}; {rows_of(self.n, self.lens)}, {percent(self.prevalence)} events)"
         return "\n".join([head, *(f"  {line}" for line in self._estimates())])
 
     def _estimates(self) -> list[str]:
@@ -187,41 +182,25 @@ class FlexibleCalibrationCurve(Diagram):
         return lines
 
     @plots
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        distribution: bool = True,
-        estimates: bool = True,
-        **style: Any,
-    ) -> Axes:
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Plot the curve with its band, the distribution of the risks by outcome, and the legend.
 
         Spikes below the curve are the rows with the event (up) and without it (down), each scaled to its own largest bin, so
         that rare events are visible.
-
-        Parameters
-        ----------
-        ax
-        distribution : bool, default True
-            Whether to draw the distribution of the risks.
-        estimates : bool, default True
-            Whether the legend states intercept, slope and C-statistic with their intervals.
         """
         ax = new_ax(ax)
         first = series_on(ax) == 0
         (look,) = series_of(ax, style, width=1.5)
-        end = square(ax, self.end, STRIP if distribution else 0.0)
+        end = square(ax, self.end, STRIP)
         drawn(ax, "diagonal")[0].set_label("ideal")
         seen = self.risk <= end
         x = self.risk[seen]
         if self.how is not None:
             band = f"{100 * self.level:g}% pointwise band"  # type: ignore[operator]
             look.shade(ax, x, self.low[seen], self.high[seen], band, alpha=0.2)
-        facts = self._estimates() if estimates else []
-        label = "\n".join([SMOOTHER_WORDS[self.smoother] if look.label is None else look.label, *facts])
+        label = "\n".join([SMOOTHER_NAMES[self.smoother] if look.label is None else look.label, *self._estimates()])
         ax.plot(x, self.observed[seen], zorder=3, gid="curve", label=label, **{**single_point(x), **look.line})
-        if distribution and first:
+        if first:
             self._spikes(ax, end)
         label, rate = axis_names(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
@@ -253,15 +232,10 @@ def flexible_calibration_curve(
     smoother: Smoother = "loess",
     level: float | None = 0.95,
     uncertainty: Uncertainty = "auto",
-    span: float = 0.75,
-    degree: int = 2,
-    knots: int = 5,
-    points: int = 200,
-    n_resamples: int = 500,
     lens: str | Lens = "auto",
-    rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
+    **options: Any,
 ) -> FlexibleCalibrationCurve:
     r"""Estimate the flexible calibration curve of a risk model: observed rate as a smooth function of predicted risk.
 
@@ -273,32 +247,22 @@ def flexible_calibration_curve(
     ----------
     y_true
     y_prob
-    smoother : {"loess", "rcs", "isotonic"}, default "loess"
+    smoother : {"loess", "rcs"}, default "loess"
         ``"loess"``: R's ``loess`` with its defaults, interpolated between the vertices of a k-d tree. ``"rcs"``: logistic
-        regression on a restricted cubic spline of the log-odds of the risk. ``"isotonic"``: non-decreasing step curve, linear
-        between its blocks.
+        regression on a restricted cubic spline of the log-odds of the risk.
     level : float or None, default 0.95
         Confidence level of the pointwise intervals; None for no intervals.
-    uncertainty : {"auto", "binomial", "residual", "wald", "bootstrap"}, default "auto"
+    uncertainty : {"auto", "binomial", "residual", "wald"}, default "auto"
         Kind of the intervals. ``"binomial"`` (LOESS): the variance of the local fit for binary outcomes, in an interval of
         Wilson's form. ``"residual"`` (LOESS): standard errors of R's ``predict(loess, se=TRUE)``, which assume the same variance
         for all outcomes, as in CalibrationCurves; too short at high risks of rare events. ``"wald"`` (rcs): on the scale of the
-        log-odds. ``"bootstrap"``: percentiles over resampled rows. ``"auto"``: binomial, Wald or bootstrap, by smoother.
-    span : float, default 0.75
-        Fraction of the rows in each neighbourhood of LOESS.
-    degree : int, default 2
-        Degree of the local polynomials of LOESS: 0, 1 or 2.
-    knots : int, default 5
-        Knots of the spline: 3, 4 or 5, at Harrell's quantiles of the log-odds.
-    points : int, default 200
-        Number of risks at which the curve is returned, half of them equally spaced and half at quantiles; with fewer distinct
-        risks these are used.
-    n_resamples : int, default 500
-        Number of resamples of ``"bootstrap"``.
+        log-odds. ``"auto"``: binomial or Wald, by smoother.
     lens
-    rng
     sample_weight
     pos_label
+    **options
+        Of LOESS the `span`, the fraction of the rows in each neighbourhood (0.75), and the `degree` of the local polynomials: 0, 1 or 2
+        (2); of the spline the number of `knots`: 3, 4 or 5 (5), at Harrell's quantiles of the log-odds.
 
     Returns
     -------
@@ -351,25 +315,15 @@ def flexible_calibration_curve(
         check_fraction(level, "level")
     check_choice(smoother, "smoother", tuple(WAYS))
     check_choice(uncertainty, "uncertainty", ("auto", *WAYS[smoother]))
-    check_whole(points, "points", 2)
-    check_whole(n_resamples, "n_resamples", FEWEST)
-    _check_smoothness(span, degree, knots)
+    smoothness = _read_smoothness(**options)
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label), lens)
     if smoother == "rcs":
         warn_of_sure_scores(view, "flexible_calibration_curve")
     how = None if level is None else WAYS[smoother][0] if uncertainty == "auto" else uncertainty
     if how is not None and view.is_soft:
         raise UndefinedMetricError("level", "intervals are not defined for soft labels", "use level=None")
-    options: dict[str, Any] = {"span": float(span), "degree": degree, "knots": knots}
-    fit = fit_flexible(view, smoother, **options)
-    risk = _grid(view, points)
-    bounds = no_bounds(len(risk))
-    if level is not None and how == "bootstrap":
-        resampler = Resampler(view)
-        refit = _refit(resampler, risk, smoother, options)
-        bounds = bounds_of(resampler, "bootstrap", refit, level=level, n_resamples=n_resamples, rng=rng)
-    elif level is not None and how is not None:
-        bounds = _closed_form(fit, risk, how, level)
+    fit = fit_flexible(view, smoother, **smoothness)
+    risk = _grid(view, POINTS)
     observed, tail = np.clip(fit(risk), 0, 1), float(_quantile(view, 0.999))
     # The axes need not show the largest risks of all, which may be outliers.
     highest = max(1.05 * tail, float(observed[risk <= tail].max()))
@@ -378,7 +332,7 @@ def flexible_calibration_curve(
         smoother,
         risk,
         observed,
-        *bounds,
+        *_bounds(fit, risk, how, level),
         level,
         how,
         *_estimates(view, level or 0.95),
@@ -392,12 +346,14 @@ def flexible_calibration_curve(
     )
 
 
-def _check_smoothness(span: Any, degree: Any, knots: Any) -> None:
+def _read_smoothness(span: float = 0.75, degree: int = 2, knots: int = 5) -> dict[str, Any]:
+    """The checked options of both smoothers."""
     check_positive(span, "span")
     if check_whole(degree, "degree", 0) > 2:
         raise ArgumentError("degree", f"must be 0, 1 or 2; got {degree}")
     if knots not in KNOTS:
         raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
+    return {"span": float(span), "degree": degree, "knots": knots}
 
 
 def _boundary_notes(view: View) -> tuple[str, ...]:
@@ -421,9 +377,12 @@ def _grid(view: View, points: int) -> Floats:
     return np.union1d(even, _quantile(view, np.linspace(0, 1, points // 2)))
 
 
-def _closed_form(fit: FlexibleCurve, risk: Floats, how: str, level: float) -> Bounds:
+def _bounds(fit: FlexibleCurve, risk: Floats, how: str | None, level: float | None) -> Bounds:
+    """Pointwise intervals at the risks; NaN without a level."""
     from scipy.special import expit
 
+    if level is None:
+        return no_bounds(len(risk))
     z = two_sided_quantile(level)
     if isinstance(fit, SplineCurve):
         middle, error = fit.log_odds(risk), fit.error(risk)
@@ -439,33 +398,6 @@ def _closed_form(fit: FlexibleCurve, risk: Floats, how: str, level: float) -> Bo
         middle = (np.clip(middle, 0, 1) + part / 2) / (1 + part)
         half = z * np.sqrt(binomial + z * z * unit * unit / 4) / (1 + part)
     return Bounds(np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1))
-
-
-def _refit(
-    resampler: Resampler, risk: Floats, smoother: str, options: dict[str, Any]
-) -> Callable[[Floats, Floats], Floats]:
-    """The curve of a resample at the risks; NaN where it cannot be fitted."""
-    if smoother == "isotonic":
-        return refit_isotonic(resampler, risk)
-    order = np.argsort(resampler.score, kind="stable")
-
-    def fit(weight: Floats, events: Floats) -> Floats:
-        some = order[weight[order] > 0]
-        rows = weight[some]
-        end = np.maximum(np.round(np.cumsum(rows) * (resampler.rows / rows.sum())), 1).astype(np.int64)
-        groups = Groups(resampler.score[some], events[some] / rows, rows * (resampler.rows / rows.sum()), end)
-        if len(groups.score) == 1:
-            return np.full(len(risk), groups.rate[0])
-        try:
-            if smoother == "loess":
-                fitted = loess(groups, options["span"], options["degree"], "interpolate")
-            else:
-                fitted = logistic_curve(groups, options["knots"])
-        except UndefinedMetricError:
-            return np.full(len(risk), np.nan)
-        return np.interp(risk, groups.score, fitted)
-
-    return fit
 
 
 def _estimates(view: View, level: float) -> tuple[Estimate, Estimate, Estimate]:

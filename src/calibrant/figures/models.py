@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -15,18 +14,16 @@ from ..metrics.registry import Metric, catalogue
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, paired_models, resolve, views_of
 from ..views.view import Summary, VectorView, View
-from .base import Diagram, finish, legend, none_for_nan, only_view, reference, rows_or_view, width_of
-from .canvas import LINE, PAPER_WIDTH, grid_of_axes, grow, keep_title_above, new_ax
+from .base import legend, none_for_nan, only_view, rows_or_view, width_of
+from .canvas import LINE, grid_of_axes, grow, keep_title_above, new_ax
 from .labels import fit, letters_in, plain, shorten
-from .styling import Series, plots, series_of
+from .styling import Series, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
 
 Source = Predictions | View | VectorView
-# Share of the largest value from which a line can be told from 0 in a figure.
-SEEN = 0.002
 ONE = "model"
 """Name of a model without one."""
 # Height of a strip of counts above axes, relative to them.
@@ -67,69 +64,6 @@ def model_named(parts: Sequence[Part], name: str) -> Part:
         if part.name == name:
             return part
     raise ArgumentError("name", f"unknown model {name!r}", f"choose one of {[part.name for part in parts]}")
-
-
-@dataclass(frozen=True, repr=False)
-class CurveDifference(Diagram):
-    """Difference of two models on the same rows at each threshold, with pointwise intervals.
-
-    Parameters
-    ----------
-    measure : str
-        What differs, such as ``"net benefit"``.
-    first : str
-        Name of the model.
-    second : str
-        Name of the model that is subtracted.
-    threshold : ndarray
-        Thresholds.
-    difference : ndarray
-        Value of the first minus that of the second.
-    low : ndarray
-        Lower end of each interval, NaN without intervals.
-    high : ndarray
-        Upper end.
-    level : float or None
-        Confidence level of each interval, None without intervals.
-    """
-
-    measure: str
-    first: str
-    second: str
-    threshold: NDArray[np.float64]
-    difference: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    level: float | None
-
-    def _title(self) -> str:
-        bounds = "" if self.level is None else f" ({100 * self.level:g}% pointwise intervals)"
-        return f"{self.measure.capitalize()} of {self.first} minus {self.second}{bounds}"
-
-    @plots
-    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Plot the difference with its intervals."""
-        ax = new_ax(ax, width=PAPER_WIDTH, height=2.4)
-        reference(ax)
-        label = "" if self.level is None else f"{100 * self.level:g}% intervals"
-        (look,) = series_of(ax, style, marker=len(self.threshold) == 1)
-        ax.plot(self.threshold, self.difference, gid="series", **look.line, label=look.label)
-        look.shade(ax, self.threshold, self.low, self.high, label)
-        held = np.abs(self.difference)
-        limit_thresholds(ax, self.threshold, held > SEEN * held.max())
-        what = f"{plain(self.first)} minus {plain(self.second)}"
-        finish(ax, "threshold", f"difference in {self.measure}:\n{what}")
-        legend_above(ax)
-        return ax
-
-
-def limit_thresholds(ax: Axes, threshold: NDArray[np.float64], seen: NDArray[np.bool_]) -> int:
-    """Limit the axes to the threshold after the last one with something to see, and return its index."""
-    last = min(int(np.flatnonzero(seen)[-1]) + 1 if seen.any() else len(seen), len(seen) - 1)
-    x = threshold[: last + 1]
-    room = 0.0 if len(x) > 1 else 0.05
-    ax.set_xlim(max(0.0, float(x.min()) - room) if x.min() > 0.05 else 0.0, min(1.0, float(x.max()) + room))
-    return last
 
 
 def by_model(parts: Sequence[Any], names: Sequence[str], repeated: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:

@@ -96,7 +96,7 @@ class ReliabilityPanels(Diagram):
         if layout == "overlay":
             ax = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)[0]
             return [draw_overlay(self.diagrams, ax, options, style)]
-        across = panels_across(len(self))
+        across = _panels_across(len(self))
         size: dict[str, Any] = {"width": 1.75, "height": 2.3} if small else {"width": 2.6, "height": 3.05}
         axes = grid_of_axes(figure, len(self), columns=across, **size)
         several = len({diagram.lens for diagram in self.diagrams.values()}) > 1
@@ -119,7 +119,7 @@ class ReliabilityPanels(Diagram):
         return axes
 
 
-def panels_across(count: int) -> int:
+def _panels_across(count: int) -> int:
     """Panels per row: up to three in one row; else the number that leaves the fewest places empty."""
     return count if count <= 3 else min((4, 3, 5), key=lambda across: -count % across)
 
@@ -209,9 +209,12 @@ def classwise_panels(
     >>> list(classwise_panels(drawn.y_true, drawn.y_prob, show=2).diagrams)
     ['class 2', 'class 1']
     """
-    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label))
+    source = _with_rows(resolve(y_true, y_prob, sample_weight, pos_label))
     return ReliabilityPanels(
-        {name: reliability_diagram(source, lens=f"class:{key}", **options) for name, key in classes_shown(source, show)}
+        {
+            name: reliability_diagram(source, lens=f"class:{key}", **options)
+            for name, key in _classes_shown(source, show)
+        }
     )
 
 
@@ -264,7 +267,7 @@ def ordinal_panels(
     >>> list(cal.figures.ordinal_panels(drawn.y_true, drawn.y_prob).diagrams)
     ['at most 0', 'at most 1']
     """
-    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label))
+    source = _with_rows(resolve(y_true, y_prob, sample_weight, pos_label))
     cuts = [view.lens.removeprefix("ordinal:") for view in views_of(source, "ordinal")]
     if isinstance(show, (int, np.integer)) and not isinstance(show, bool):
         count = min(check_whole(show, "show"), len(cuts))
@@ -280,16 +283,13 @@ def _name_of(source: Predictions, index: int) -> Any:
     return index if source.classes is None else source.classes[index]
 
 
-def classes_shown(source: Predictions, show: Any, *, in_order: bool = False) -> list[tuple[str, Any]]:
-    """Name on the figure and in a lens of the classes to show; `in_order` sorts the most frequent ones by their index."""
-    chosen = _classes(source, show)
-    if in_order and isinstance(show, (int, np.integer)):
-        chosen.sort()
-    keys = [_name_of(source, index) for index in chosen]
+def _classes_shown(source: Predictions, show: Any) -> list[tuple[str, Any]]:
+    """Name on the figure and in a lens of the classes to show."""
+    keys = [_name_of(source, index) for index in _classes(source, show)]
     return [(f"class {key}" if source.classes is None else str(key), key) for key in keys]
 
 
-def with_rows(source: Source) -> Predictions:
+def _with_rows(source: Source) -> Predictions:
     """Return predictions with rows, for figures of all classes."""
     if not isinstance(source, Predictions):
         remedy = (

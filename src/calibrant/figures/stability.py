@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from ..inference.seeds import seed_of
 from ..inference.simultaneous import resampled_values
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..util.checks import check_fraction, check_whole, is_number
+from ..util.checks import check_choice, check_fraction, check_whole, is_number
 from ..util.results import number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, shared_name
@@ -39,16 +39,9 @@ COLUMNS = ("metric_value", "spread", "low", "high", "by_chance", "chance_low", "
 USUAL: dict[str, tuple[float, ...]] = {
     "bins": (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100),
     "gamma": tuple(2.0**-k for k in range(1, 9)),
-    "norm": (1, 2, 4, 8, math.inf),
     "fraction": tuple(k / 10 for k in range(1, 11)),
 }
-WORDS = {
-    "bins": "number of bins",
-    "gamma": "largest share of rows in a cell",
-    "norm": "exponent of the norm",
-    "bandwidth": "bandwidth",
-    "fraction": "share of rows",
-}
+AXIS_LABELS = {"bins": "number of bins", "gamma": "largest share of rows in a cell", "fraction": "share of rows"}
 
 # Options whose settings are coarser and finer cells, with the coarsest of some settings.
 COARSEST: dict[str, Callable[[Sequence[Any]], Any]] = {"bins": min, "gamma": max}
@@ -66,13 +59,13 @@ class StabilityDiagram(Diagram):
     metric : str
         Identifier of the metric.
     over : str
-        The option that varies, or ``"fraction"``.
+        What varies: ``"bins"``, ``"gamma"`` or ``"fraction"``.
     values : tuple
         The settings.
     metric_value : ndarray
         Value of the metric; for ``over="fraction"`` the mean over the resamples. NaN where undefined.
     spread : ndarray
-        Standard deviation over the resamples; NaN without resamples.
+        Standard deviation over the resamples.
     low : ndarray
         Value minus z standard deviations, clipped to the range of the metric; for fractions a quantile of the resamples.
     high : ndarray
@@ -94,7 +87,7 @@ class StabilityDiagram(Diagram):
     lens : str
         Lens of the scores.
     suggested : float or None
-        Suggested number of bins or `gamma`, see `stability_diagram`; None for other options, and without resamples.
+        Suggested number of bins or `gamma`, see `stability_diagram`; None for fractions.
     """
 
     metric: str
@@ -131,7 +124,7 @@ class StabilityDiagram(Diagram):
         where = "no stable region"
         if self.region is not None:
             where = f"stable from {self.stable[0]} to {self.stable[-1]}, at {number(self.plateau)}"
-        suggested = "" if self.suggested is None else f"; suggested {self.over} {_setting(self.suggested)}"
+        suggested = "" if self.suggested is None else f"; suggested {self.over} {number(self.suggested, 3)}"
         return f"Stability of {self.metric} over {self.over} ({self.lens}): {where}{suggested}"
 
     @plots
@@ -143,33 +136,24 @@ class StabilityDiagram(Diagram):
         Parameters
         ----------
         ax : sequence of matplotlib.axes.Axes, optional
-            Two axes, or one without resamples; by default a new figure.
+            Two axes; by default a new figure.
         """
-        count = 2 if self.n_resamples else 1
-        axes = panels(ax, count, columns=1, width=PAPER_WIDTH, height=1.7)
-        x, ordered = self._places()
-        octaves = ordered and x[0] > 0 and x[-1] >= 8 * x[0] and self.over != "fraction"
+        axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=1.7)
+        x = np.array(self.values, dtype=np.float64)
+        octaves = bool(x[-1] >= 8 * x[0]) and self.over != "fraction"
         (look,) = series_of(axes[0], {"linestyle": "-", "marker": "o", **style})
         (other,) = series_of(axes[0], {"linestyle": "-", "marker": "s"})
         self._draw_metric(axes[0], x, octaves, look)
-        if count == 2:
-            axes[1].plot(x, self.spread, gid="series", **other.line)
-            axes[1].set_ylim(bottom=0)
-            finish(axes[1], "", "standard deviation")
+        axes[1].plot(x, self.spread, gid="series", **other.line)
+        axes[1].set_ylim(bottom=0)
+        finish(axes[1], "", "standard deviation")
         for one in axes:
-            if not ordered:
-                one.set_xticks(x, [str(value) for value in self.values])
-            elif octaves:
+            if octaves:
                 in_octaves(one, x.tolist())
             if self.over == "gamma":
                 one.invert_xaxis()  # finer to the right, as for the number of bins
-        axes[-1].set_xlabel(WORDS.get(self.over, self.over))
+        axes[-1].set_xlabel(AXIS_LABELS[self.over])
         return axes
-
-    def _places(self) -> tuple[Floats, bool]:
-        """Position of each setting, and whether it is its value."""
-        numbers = all(is_number(value) and math.isfinite(value) for value in self.values)
-        return np.array(self.values if numbers else range(len(self.values)), dtype=np.float64), numbers
 
     def _draw_metric(self, ax: Axes, x: Floats, octaves: bool, look: Series) -> None:
         if self.region is not None:
@@ -180,8 +164,7 @@ class StabilityDiagram(Diagram):
             at = (float(x[start] * x[end]) ** 0.5 if octaves else float(x[start] + x[end]) / 2, 0.99)
             note: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": "small", "color": muted()}
             ax.text(*at, f"stable at {number(self.plateau, 3)}", transform=ax.get_xaxis_transform(), **note)
-        if self.n_resamples:
-            look.shade(ax, x, self.low, self.high, alpha=0.2)
+        look.shade(ax, x, self.low, self.high, alpha=0.2)
         ax.plot(x, self.metric_value, gid="series", **look.line, label=look.label)
         if np.isfinite(self.by_chance).any():
             ax.fill_between(x, self.chance_low, self.chance_high, color=muted(), alpha=0.2, linewidth=0)
@@ -189,15 +172,11 @@ class StabilityDiagram(Diagram):
         if self.suggested is not None:
             place = self.values.index(self.suggested)
             ring: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "linestyle": "none"}
-            label = f"suggested {self.over}: {_setting(self.suggested)}"
+            label = f"suggested {self.over}: {number(self.suggested, 3)}"
             ax.plot(x[place], self.metric_value[place], color=look.color, label=label, **ring)
         ax.margins(y=0.2)
         finish(ax, "", self.metric)
         legend_above(ax)
-
-
-def _setting(value: Any) -> str:
-    return number(value, 3) if is_number(value) and not isinstance(value, int) else str(value)
 
 
 @documents_keywords()
@@ -206,7 +185,7 @@ def stability_diagram(
     y_prob: Any = None,
     *,
     metric: str | Metric = "ece",
-    over: str = "bins",
+    over: Literal["bins", "gamma", "fraction"] = "bins",
     values: Sequence[Any] | None = None,
     n_resamples: int = 100,
     level: float = 0.95,
@@ -216,7 +195,7 @@ def stability_diagram(
     pos_label: Any = None,
     **options: Any,
 ) -> StabilityDiagram:
-    """Compute a metric as a function of one of its options, or of the share of rows, and find where it is stable.
+    """Compute a metric as a function of its bins or of the share of rows, and find where it is stable.
 
     With few bins errors cancel, with many bins sampling noise counts as error. Between them a metric may be stable:
     the stable region is the longest run of at least three adjacent settings whose intervals have a value in common. Settings
@@ -230,13 +209,13 @@ def stability_diagram(
     y_prob
     metric : str or Metric, default "ece"
         Metric; its options are accepted as keywords.
-    over : str, default "bins"
-        Option that varies, such as ``"bins"``, ``"gamma"``, ``"norm"`` or ``"bandwidth"``; ``"fraction"`` resamples
-        that share of the rows instead.
-    values : sequence, optional
-        The settings; there are defaults for bins, gamma, norm and fraction.
+    over : {"bins", "gamma", "fraction"}, default "bins"
+        Option that varies: the number of bins, or the largest share of rows in a cell; ``"fraction"`` resamples that share of
+        the rows instead.
+    values : sequence of float, optional
+        The settings.
     n_resamples : int, default 100
-        Number of bootstrap resamples, and of simulated sets of labels, the same for every setting; 0 for none.
+        Number of bootstrap resamples, and of simulated sets of labels, the same for every setting.
     level : float, default 0.95
         Level of the interval of each setting, and of the band of calibrated predictions.
     lens : str or Lens, optional
@@ -287,7 +266,7 @@ def stability_diagram(
     check_options(stability_diagram, options, chosen)
     settings = _settings(chosen, over, values, options)
     source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label))
-    _check(source, lens, over, level, n_resamples)
+    _check(source, lens, level, n_resamples)
     views = chosen.views(source, **({} if lens is None else {"lens": lens}))
     plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
     whole = np.array([_value(chosen, views, plan) for plan in plans])
@@ -325,38 +304,33 @@ def stability_diagram(
 
 
 def _settings(metric: Metric, over: Any, values: Any, options: dict[str, Any]) -> tuple[Any, ...]:
-    """The settings; numbers in increasing order."""
-    if over != "fraction" and over not in metric.options:
-        known = [*metric.options, "fraction"]
-        raise ArgumentError("over", f"{metric.id} has no option {over!r}", f"choose one of {', '.join(known)}")
+    """The settings in increasing order."""
+    check_choice(over, "over", [name for name in USUAL if name == "fraction" or name in metric.options])
     if over in options:
         raise ArgumentError(over, "conflicts with over", "give its settings in values")
-    if values is None:
-        if over not in USUAL:
-            raise ArgumentError("values", f"are required to vary {over}", "give the settings to evaluate")
-        values = USUAL[over]
+    values = USUAL[over] if values is None else values
     if isinstance(values, str) or np.ndim(values) == 0 or len(values) == 0:
         raise ArgumentError("values", f"must be one or more settings of {over}; got {values!r}")
     settings = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    if over == "fraction" and not all(is_number(value) and 0 < value <= 1 for value in settings):
-        raise ArgumentError("values", f"must be in (0, 1] for fractions; got {settings!r}")
-    return tuple(sorted(set(settings)) if all(is_number(value) for value in settings) else settings)
+    most = math.inf if over == "bins" else 1
+    if not all(is_number(value) and 0 < value <= most for value in settings):
+        raise ArgumentError(
+            "values", f"must be numbers above 0{' and at most 1' if most == 1 else ''}; got {settings!r}"
+        )
+    return tuple(sorted(set(settings)))
 
 
-def _check(source: Source, lens: Any, over: str, level: Any, n_resamples: Any) -> None:
+def _check(source: Source, lens: Any, level: Any, n_resamples: Any) -> None:
     check_fraction(level, "level")
-    check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
-    if isinstance(source, VectorView) and n_resamples:
+    check_whole(n_resamples, "n_resamples", 2)
+    if isinstance(source, VectorView):
         raise InputTypeError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
     if lens is not None and not isinstance(source, Predictions):
         raise ArgumentError("lens", "is determined by the view", "drop lens")
 
 
 def _summary(sample: Floats, level: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """Mean, standard deviation and quantiles over resamples; NaN where fewer than two, or fewer than 90% of them, have a value."""
-    nothing = np.full(sample.shape[1], np.nan)
-    if len(sample) < 2:
-        return nothing, nothing, nothing, nothing
+    """Mean, standard deviation and quantiles over resamples; NaN where fewer than 90% of them have a value."""
     known = np.isfinite(sample)
     enough = known.mean(axis=0) >= 0.9
     kept = np.where(enough, np.where(known, sample, np.nan), 0.0)
@@ -419,8 +393,6 @@ class _Resamples:
     def values(self, draws: Draws, share: float = 1.0) -> Floats:
         """Value of each plan (columns) on each resample of a share of the rows."""
         source = self.source
-        if not self.count:
-            return np.empty((0, len(self.plans)))
         assert not isinstance(source, VectorView)
         total = source.n if source.weight_kind != "counts" or source.weight is None else int(source.weight.sum())
         size = max(1, round(share * total))
@@ -430,7 +402,7 @@ class _Resamples:
     def simulated(self, share: float = 1.0) -> Floats:
         """The same on labels that are simulated from the probabilities; NaN for soft labels."""
         soft = self.source.soft is not None if isinstance(self.source, Predictions) else self.source.is_soft
-        if soft or not self.count:
+        if soft:
             return np.full((self.count, len(self.plans)), np.nan)
         return replace(self, seed=self.seed + 1).values("outcomes" if share == 1 else "scores", share)
 
@@ -451,9 +423,7 @@ def _with_cells(metric: Metric, source: Source, plan: dict[str, Any]) -> dict[st
 def _suggested(metric: Metric, over: str, settings: Sequence[Any], excess: Floats, null: Floats) -> float | None:
     """The coarsest setting whose excess over chance is within one standard deviation of the largest; None where that means nothing."""
     error = metric.ideal == 0 and not metric.info.signed and metric.info.ideal_for == "calibrated"
-    if over not in COARSEST or not error or not all(is_number(setting) for setting in settings):
-        return None
-    if not np.isfinite(excess).any():
+    if over not in COARSEST or not error or not np.isfinite(excess).any():
         return None
     best = int(np.nanargmax(excess))
     near = excess >= excess[best] - np.nanstd(null[:, best], ddof=1)  # false for NaN

@@ -405,8 +405,8 @@ def remember(metric: Metric, source: Any, options: Mapping[str, Any], value: flo
 
 
 def view_keywords(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords that determine the views of a metric: lens, selection, rows left out, and substitutes for data that it needs."""
-    own = [keyword for keyword in ("form", "edge") if keyword in metric.options]
+    """The keywords that determine the views of a metric: lens, selection, `form`, and substitutes for data that it needs."""
+    own = ("form",) if "form" in metric.options else ()
     return {keyword: keywords[keyword] for keyword in ("lens", "where", *own, *metric.instead) if keyword in keywords}
 
 

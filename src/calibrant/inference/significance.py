@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, CalibrantError, LensError, UndefinedMetricError
 from ..input.predictions import Predictions
-from ..metrics.hints import refuse_dropped
 from ..metrics.registry import OWN_TESTS, Metric, catalogue
 from ..metrics.reliability_curve import one_question
 from ..util.checks import check_choice, check_fraction, check_whole
@@ -319,8 +318,6 @@ def read_source(
     """Predictions or a view, and the options of a metric with the lens; a sketch becomes the view of the lens."""
     if not isinstance(source, Summary):
         return source, {**options} if lens is None else {**options, "lens": lens}
-    if options.get("edge") == "drop":
-        refuse_dropped()
     return source.view(lens or "auto"), {**options}
 
 

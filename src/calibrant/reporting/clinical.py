@@ -18,7 +18,7 @@ from .tripod_items import tripod
 
 # Statistics of each subgroup.
 BRIEF = ("c", "intercept", "slope", "oe")
-CURVE_POINTS, MOST_SUBGROUPS = 120, 30
+MOST_SUBGROUPS = 30
 PLOTS = ("flexible calibration curve (loess)", "distribution of the risks by outcome", "decision curve")
 
 
@@ -41,7 +41,7 @@ def clinical_part(p: Predictions, settings: Settings, outcome: str) -> Clinical:
         notes = (*notes, f"{len(groups)} of {several} subgroups are shown; validate_by_group has all of them")
     return Clinical(
         summary,
-        flexible_calibration_curve(view, level=level, points=CURVE_POINTS),
+        flexible_calibration_curve(view, level=level),
         _benefit(view, level),
         tuple(groups),
         tripod(
