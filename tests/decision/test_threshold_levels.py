@@ -27,7 +27,6 @@ def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         {"accuracy": 0.85, "method": "bonferroni"},
         {"accuracy": 0.85, "method": "conformal"},
         {"coverage": 0.5},
-        {"cost": {"error": 5, "review": 1}},
     ],
 )
 def test_a_threshold_is_a_level(target: dict[str, Any]) -> None:

@@ -146,7 +146,7 @@ def test_no_threshold_lies_below_the_lowest_confidence_there_is(classes: int) ->
     rng = np.random.default_rng(classes)
     probs = rng.dirichlet(np.full(classes, 0.05), 2000)
     labels = (probs.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1).clip(0, classes - 1)
-    for goal in ({"accuracy": 0.05}, {"coverage": 0.9}, {"cost": {"error": 1, "review": 10}}):
+    for goal in ({"accuracy": 0.05}, {"coverage": 0.9}):
         found = call(choose_threshold, labels, probs, **goal)  # type: ignore[arg-type]
         assert found.threshold is not None
         assert found.threshold >= 1 / classes
@@ -253,26 +253,6 @@ def test_a_coverage_is_kept(method: Any) -> None:
         assert np.mean(kept) < 0.75
 
 
-def test_the_cheapest_threshold() -> None:
-    rng = np.random.default_rng(1)
-    p = rng.random(5000)
-    y = (rng.random(5000) < p).astype(int)
-    found = choose_threshold(y, p, cost={"error": 10, "review": 1})
-    assert found.threshold == pytest.approx(0.9, abs=0.04)  # calibrated: accept where 10 (1 - c) <= 1
-    sure = np.maximum(p, 1 - p)
-    wrong = y != (p > 0.5)
-
-    def cost(t: float) -> float:
-        return float((10 * (wrong & (sure >= t)) + 1.0 * (sure < t)).mean())
-
-    ranked = np.sort(sure)[::-1][np.arange(50, 5001, 50) - 1]
-    assert cost(found.threshold) == pytest.approx(min(map(cost, ranked)))
-    assert found.risk_bound > cost(found.threshold)
-    never = choose_threshold(cal.Predictions([0] * 50, [0.9] * 50, input="confidence"), cost={"error": 10, "review": 1})
-    assert never.threshold == math.inf
-    assert never.coverage == 0
-
-
 def test_sharp_confidences_and_those_that_are_not_probabilities() -> None:
     """The order of the rows matters, not the scale of the confidences."""
     rng = np.random.default_rng(2)
@@ -327,6 +307,7 @@ def test_a_sketch_and_soft_labels_will_do() -> None:
 def test_results_speak() -> None:
     found = call(choose_threshold, *three_levels(), accuracy=0.9, grid=[0.9, 0.8, 0.7], **LEVELS)
     assert "Threshold for an accuracy of at least 0.9 (method: sequence)" in repr(found)
+    assert "threshold  confidence of at least 0.8" in repr(found)
     assert "<table>" in found._repr_html_()
     assert list(found.to_frame()["passed"]) == [True, True, False]
     assert found.to_dict()["tests"][0]["threshold"] == 0.9
@@ -343,10 +324,8 @@ def test_bad_requests_are_named() -> None:
         call(choose_threshold, **S, accuracy=0.9, guarantee=95)
     with pytest.raises(cal.errors.ArgumentError, match="method"):
         call(choose_threshold, **S, accuracy=0.9, method="best")  # type: ignore[arg-type]
-    with pytest.raises(cal.errors.ArgumentError, match="method"):
-        call(choose_threshold, **S, cost={"error": 1, "review": 1}, method="sequence")
-    with pytest.raises(cal.errors.ArgumentError, match="cost"):
-        call(choose_threshold, **S, cost={"error": 1})
+    with raises(cal.errors.ArgumentError, "method"):
+        call(choose_threshold, **S, coverage=0.9, method="sgr")
     for grid in (None, [0.5, 0.6]):
         with raises(cal.errors.ArgumentError, "grid"):
             call(choose_threshold, **S, method="fixed", grid=grid)

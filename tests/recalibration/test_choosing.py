@@ -247,9 +247,9 @@ def test_of_two_maps_that_warn_the_better_is_chosen_where_nothing_else_helps() -
     calibrators = {"none": Identity(), "wary": Wary(), "temperature": cal.TemperatureScaling()}
     data = cal.Predictions(y, p)
     fold = fold_of_rows(TrainingData(data), 5)
-    assert CrossValidation(calibrators, data, fold, "nll", list(calibrators)).selected == "temperature"
+    assert CrossValidation(calibrators, data, fold, "nll").selected == "temperature"
     calibrators["calm"] = cal.PlattScaling()
-    cv = CrossValidation(calibrators, data, fold, "nll", list(calibrators))
+    cv = CrossValidation(calibrators, data, fold, "nll")
     assert cv.selected == "calm"
     assert [bool(cv.fits[name].warnings[-1]) for name in calibrators] == [False, True, True, False]
 

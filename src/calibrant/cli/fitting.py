@@ -35,7 +35,6 @@ def fit_calibrator(
     loss: str,
     folds: int,
     seed: int,
-    safe: float | None = None,
     lens: str | None = None,
     class_groups: str | None = None,
 ) -> Recalibration:
@@ -43,7 +42,7 @@ def fit_calibrator(
     names: Any = [name.strip() for name in method.split(",")]
     chosen = names[0] if len(names) == 1 else names
     target = lens_or_groups(lens, class_groups)
-    return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=target)  # type: ignore[arg-type]
+    return recalibrate(p, method=chosen, loss=loss, folds=folds, rng=seed, lens=target)  # type: ignore[arg-type]
 
 
 def rows_in(p: Predictions) -> int:
@@ -131,14 +130,12 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
     print_lines([f"If it has labels, evaluate it: calibrant evaluate {path} {more}"])
 
 
-def run_select(
-    file: str, *, cost: tuple[float, float] | None, calibrator: str | None, as_json: bool, **options: Any
-) -> bool:
+def run_select(file: str, *, calibrator: str | None, as_json: bool, **options: Any) -> bool:
     """Choose a threshold and print it; True if no threshold satisfies the guarantee."""
     p = Source.take(file, options).read()
     if calibrator is not None:
         p = calibrated(p, calibrator)
-    chosen = choose_threshold(p, cost={"error": cost[0], "review": cost[1]} if cost else None, **options)
+    chosen = choose_threshold(p, **options)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **chosen.to_dict()})
     else:

@@ -333,24 +333,18 @@ def apply(calibrator: str, file: str, **options: Any) -> None:
 @click.option(
     "--coverage", type=float, metavar="SHARE", help="Minimum share of accepted predictions, in place of --accuracy."
 )
-@click.option(
-    "--cost",
-    type=(float, float),
-    metavar="ERROR REVIEW",
-    help="Costs of a wrong answer and of a review, in place of --accuracy.",
-)
 @options.guarantee_option
 @click.option(
     "--method",
     type=click.Choice(["sequence", "conformal", "bonferroni", "sgr"]),
-    help="How the threshold is chosen; sequence by default, bonferroni for costs.",
+    help="How the threshold is chosen; sequence by default.",
 )
 @click.option("--lens", help="What is accepted: top_label (default), class:NAME, ...")
 @options.calibrator_option
 @options.json_option
 @options.debug_option
 def select(file: str, **options: Any) -> None:
-    """Choose a confidence threshold for accepting predictions, with a guaranteed accuracy, coverage or cost.
+    """Choose a confidence threshold for accepting predictions, with a guaranteed accuracy or coverage.
 
     Neither the model nor its calibrator may have been fitted on FILE. Exits with 1 if no threshold satisfies the guarantee.
     """

@@ -113,12 +113,9 @@ class Outcome:
         fitted = [c for c in self.found.candidates if not c.reason]
         rivals = len(self.found.candidates) - 1
         if self.found.method != "none":
-            kind = "methods"
-            if any(c.method == "safe_none" for c in fitted):  # only the safe ones could be selected
-                kind, fitted = "safe methods", [c for c in fitted if c.method.startswith("safe_")]
             least = min(c.loss for c in fitted)
             passed = next(c.loss for c in fitted if c.method == self.found.method) > least
-            among = f"the {kind} fitted without warnings" if passed else f"{len(fitted)} {kind}"
+            among = "the methods fitted without warnings" if passed else f"{len(fitted)} methods"
             return f"Calibrator: {self.found.method}, with the lowest cross-validated {self.found.loss} of {among}."
         if not rivals:
             return "No calibration method was tried; the probabilities are unchanged."
@@ -167,7 +164,7 @@ def run(
 ) -> bool:
     """Run all steps, write four files and print a summary; True if a gate failed."""
     gates, draws, source = Gates.take(options), Draws.take(options), Source.take(test, options)
-    fit = {name: options.pop(name) for name in ("method", "loss", "safe", "folds")} | {"seed": draws.seed}
+    fit = {name: options.pop(name) for name in ("method", "loss", "folds")} | {"seed": draws.seed}
     conditions = metric_conditions(gates)
     names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     if not 0 <= hold_out < 1:
