@@ -37,21 +37,6 @@ def test_a_threshold_is_a_level(target: dict[str, Any]) -> None:
         assert found.coverage == (said.astype(kind) >= found.threshold).mean()
 
 
-def test_counts_are_rows_and_a_grid_is_respected() -> None:
-    rng = np.random.default_rng(1)
-    right, said = sample(rng, 2000)
-    pairs, counts = np.unique(np.column_stack([right, said]), axis=0, return_counts=True)
-    counted = cal.choose_threshold(
-        cal.Predictions(pairs[:, 0].astype(int), pairs[:, 1], counts=counts, input="confidence"), accuracy=0.8
-    )
-    rows = cal.choose_threshold(cal.Predictions(right, said, input="confidence"), accuracy=0.8)
-    assert counted.threshold == rows.threshold
-    given = cal.choose_threshold(
-        cal.Predictions(right, said, input="confidence"), accuracy=0.8, grid=[0.99, 0.88, 0.77]
-    )
-    assert given.threshold in (0.99, 0.88, 0.77)
-
-
 def test_the_guarantee_holds_with_few_levels(deep: bool) -> None:
     rng = np.random.default_rng(2)
     above = np.array([(SHARE * (1 - RATE))[level <= LEVELS].sum() / SHARE[level <= LEVELS].sum() for level in LEVELS])

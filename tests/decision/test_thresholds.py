@@ -202,23 +202,10 @@ def not_significantly_more(missed: int, repeats: int, delta: float = 0.1) -> boo
 
 
 @pytest.mark.parametrize("method", ["sequence", "bonferroni", "sgr"])
-@pytest.mark.parametrize("n", [100, 1000, 10_000])
+@pytest.mark.parametrize("n", [100, 1000])
 def test_the_promise_holds(n: int, method: str) -> None:
     for shift in (0.0, 0.05):  # with the second no threshold is good enough, so that every one found is a violation
         assert not_significantly_more(violations(n, 200, 7, 0.95, shift, method), 200)
-
-
-def test_the_simulation_can_fail() -> None:
-    """Taking the empirical accuracy for the true one violates the guarantee far more often: the check above has power."""
-    rng = np.random.default_rng(0)
-    missed = 0
-    for _ in range(200):
-        confidence = 0.5 + rng.random(400) / 2
-        wrong = rng.random(400) >= confidence - 0.02
-        grid = np.arange(99, 49, -1) / 100
-        passing = [t for t in grid if wrong[confidence >= t].sum() <= 0.05 * (confidence >= t).sum()]
-        missed += bool(passing) and true_risk(min(passing), 0.02) > 0.05
-    assert not not_significantly_more(missed, 200)
 
 
 def test_conformal_holds_on_average() -> None:
@@ -333,17 +320,3 @@ def test_bad_requests_are_named() -> None:
         call(choose_threshold, **S, method="fixed", grid=math.nan)
     with raises(cal.errors.WeightsNotSupportedError, "sample_weight"):
         call(choose_threshold, **S, accuracy=0.9, sample_weight=np.arange(1, 11))
-
-
-def test_two_starts_find_more_where_the_surest_rows_are_no_better_than_others() -> None:
-    rng = np.random.default_rng(9)
-    found = {"usual": 0, "one walk": 0}
-    for _ in range(150):
-        p = rng.beta(0.5, 0.5, 100)
-        confidence = np.maximum(p, 1 - p)
-        right = (rng.random(100) < np.where(confidence > 0.98, 0.9, confidence)).astype(int)
-        for name, grid in (("usual", None), ("one walk", np.arange(99, 0, -1) / 100)):
-            found[name] += (
-                call(choose_threshold, right, confidence, accuracy=0.8, grid=grid, **LEVELS).threshold is not None
-            )
-    assert found["usual"] > found["one walk"] + 30

@@ -151,17 +151,6 @@ def test_strength_cost_and_bound_belong_together() -> None:
         assert easy.predict_proba(probs[held]) == pytest.approx(before)
 
 
-def test_more_rows_and_more_tolerance_cost_less() -> None:
-    rng = np.random.default_rng(5)
-    probs, labels, _ = problem(8000, 2, rng)
-    costs = [SafeCalibration().fit(probs[:n], labels[:n]).cost_nll_ for n in (500, 8000)]
-    assert costs[0] > 2 * costs[1] > 0
-    strengths = [SafeCalibration(tolerance=t).fit(probs, labels).strength_ for t in (0, 0.01, 0.05)]
-    assert strengths == sorted(strengths, reverse=True)
-    assert SafeCalibration(bins=4).fit(probs, labels).strength_ > strengths[0]
-    assert SafeCalibration(alpha=0.3).fit(probs, labels).strength_ < strengths[0]
-
-
 def test_bins_bound_each_range() -> None:
     """Overconfident where it is confident, underconfident elsewhere: the mean is safe, the upper range is not."""
     rng = np.random.default_rng(6)
@@ -214,18 +203,6 @@ def test_no_strength_suffices_for_labels_of_chance() -> None:
     assert safe.predict_proba(probs[:5]) == pytest.approx(np.full((5, 3), 1 / 3), abs=1e-3)
 
 
-def test_weights() -> None:
-    rng = np.random.default_rng(9)
-    probs, labels, _ = problem(600, 3, rng)
-    weight = rng.exponential(size=600)
-    plain, heavy = (SafeCalibration().fit(probs, labels, sample_weight=w) for w in (np.ones(600), weight))
-    assert SafeCalibration().fit(probs, labels).strength_ == pytest.approx(plain.strength_, abs=1e-6)
-    assert heavy.strength_ > plain.strength_  # fewer effective rows
-    assert SafeCalibration().fit(probs, labels, sample_weight=7 * weight).bound_ == pytest.approx(
-        heavy.bound_, abs=1e-6
-    )
-
-
 def test_files_and_scikit_learn(tmp_path: Path) -> None:
     sklearn = pytest.importorskip("sklearn.base")
     probs, labels, _ = problem(500, 4, np.random.default_rng(10))
@@ -249,13 +226,6 @@ def test_files_and_scikit_learn(tmp_path: Path) -> None:
     assert SafeCalibration(input="logit").fit(logits, labels).strength_ == pytest.approx(
         SafeCalibration().fit(probs, labels).strength_, abs=0.2
     )
-
-
-def test_flags_are_those_of_the_calibrator() -> None:
-    assert SafeCalibration().keeps_order
-    assert SafeCalibration().keeps_argmax
-    assert not SafeCalibration(cal.VectorScaling()).keeps_argmax
-    assert SafeCalibration(cal.IsotonicCalibration()).keeps_order
 
 
 BAD = [
