@@ -555,7 +555,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
         ),
         (
             {"y_prob": [0.1, 1.2]},
-            r"y_prob: probabilities must be in \[0, 1\]; got 1\.2 in row 1; use input='logit' if these are logits",
+            r"y_prob: probabilities must be in \[0, 1\]; got 1\.2 in row 1; use Predictions\(\.\.\., input='logit'\) if these are logits",
         ),
         (
             {"y_prob": [[0.1, 0.2, 0.7]] * 2},

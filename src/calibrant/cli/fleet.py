@@ -26,6 +26,7 @@ from ..util.checks import check_fraction, suggest
 from ..util.files import write_atomic
 from ..util.progress import track
 from ..util.results import number, several
+from . import options
 from .config import configurable_options, model_values
 from .feeding import add_label_file, add_predictions, create_monitor
 from .invocation import running
@@ -40,15 +41,49 @@ EXCLUDED = ("fail-on-alarm", "json", "delivery")
 SHOWN = 20
 
 
+@options.command("run")
+@click.option("--all", "all_models", is_flag=True, help="Update every model of the configuration.")
+@click.option("--model", "names", metavar="NAME", multiple=True, help="Update this model only; can be repeated.")
+@options.written_option("--json", help="Write the status of the fleet as JSON.")
+@click.option(
+    "--fdr",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="False discovery rate among the models that the e-BH procedure selects as miscalibrated.",
+)
+@click.option("--now", metavar="TIME", help="Current time; by default that of this machine.")
+@click.option(
+    "--fail-on-alarm",
+    "fail_on",
+    type=click.Choice(["any", "calibration", "selected", "never"]),
+    default="any",
+    show_default=True,
+    help="Alarms that are not acknowledged for which the command exits with 3: any, those about calibration, those of models that "
+    "the e-BH procedure selects, or none.",
+)
+@click.option(
+    "--config",
+    metavar="FILE|FOLDER",
+    help="File that names the models, or folder of such files; by default the calibrant.toml that commands find here.",
+)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
 def run(
     context: click.Context,
+    /,
     all_models: bool,
     names: tuple[str, ...],
     json: str | None,
     fail_on: str,
     **options: Any,
 ) -> None:
-    """Update models and report on all of them."""
+    """Update the models named in a configuration from their sources, one after the other.
+
+    Files whose content was added by an earlier run are not read again. A file that cannot be added is set aside and reported by every run
+    until it is mended or removed, and a model that fails stops no other; the command then exits with 2 at the end. Otherwise the exit code
+    is 3 if an alarm is not acknowledged, and 0 if there is none.
+    """
     now, debug = options["now"], options["debug"]
     fdr = check_fraction(options["fdr"], "--fdr", 0.05)
     if now is not None:
@@ -173,10 +208,7 @@ def _update(
 
 def _settings(context: click.Context, model: FleetModel) -> dict[str, dict[str, Any]]:
     """Values of the options of each command, by parameter, as configured for a model."""
-    parent = context.parent
-    assert parent is not None
-    assert isinstance(parent.command, click.Group)
-    commands = {name: parent.command.commands[name] for name in ("init", "update", "labels")}
+    commands = {name: _command(context, name) for name in ("init", "update", "labels")}
     known = {key for command in commands.values() for key in configurable_options(command)} - set(EXCLUDED)
     for key in model.options:
         if key not in known and key not in OWN:
@@ -192,13 +224,19 @@ def _settings(context: click.Context, model: FleetModel) -> dict[str, dict[str, 
 
 def _parameters(context: click.Context, name: str, arguments: list[str], values: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a command of one monitor, as if they were given on its command line."""
+    typed = ["--no-config", "--", *arguments]
+    made = _command(context, name).make_context(name, typed, parent=context.parent, default_map=dict(values))
+    return dict(made.params)
+
+
+def _command(context: click.Context, name: str) -> click.Command:
+    """A command beside this one."""
     parent = context.parent
     assert parent is not None
     assert isinstance(parent.command, click.Group)
-    made = parent.command.commands[name].make_context(
-        name, ["--no-config", "--", *arguments], parent=parent, default_map=dict(values)
-    )
-    return dict(made.params)
+    found = parent.command.get_command(parent, name)
+    assert found is not None
+    return found
 
 
 def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapping[str, Any]]) -> Monitor:
