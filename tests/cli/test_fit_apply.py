@@ -372,7 +372,7 @@ def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_row
         (("fit", validation, "--where", "id < 5", *target), "at least 10 are required"),
         (
             ("select", validation),
-            "--accuracy: exactly one target is required: accuracy, coverage or cost; got none; use --accuracy 0.95",
+            "--accuracy: exactly one target is required: accuracy or coverage; got none; use --accuracy 0.95",
         ),
         (("select", validation, "--accuracy", "1.5"), "accuracy"),
         (("run", "--validation", validation, "--test", two, "--out", tmp_path / "o"), "--label"),
