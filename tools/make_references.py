@@ -187,10 +187,7 @@ def inferences(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict
 CALIBRATOR_TOLERANCES = {
     "ConsistencyCalibration": (1e-7, "the strength is searched to nine digits"),
     "IntraOrderPreserving": (1e-10, "both sides iterate to a tolerance"),
-    **dict.fromkeys(
-        ("TopLabelCalibration", "TopLabelHistogramBinning"),
-        (1e-11, "a predicted class stays ahead by one part in 1e12"),
-    ),
+    "TopLabelHistogramBinning": (1e-11, "a predicted class stays ahead by one part in 1e12"),
 }
 
 
@@ -319,7 +316,7 @@ RANKED = "np.quantile(risk, [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])"
 STAGES = "np.column_stack([p1, p2, p3, p4])"
 SURVIVAL = "{{m.measure: m for m in cal.clinical.survival_summary(risk, time=time, event=event, groups=0 * time, horizon={}, n_resamples=0).horizons[0].measures}}"
 QUANTILES = "np.unique(np.quantile(risk, np.arange({0} + 1) / {0}))"
-POOLED = "[(p := cal.clinical.validate_by_period(cal.Predictions(y, risk, groups=centre))['{}']).estimate, p.standard_error, p.low, p.high, p.tau2, p.i2, p.q, p.q_pvalue]"
+POOLED = "[(p := cal.clinical.validate_by_group(cal.Predictions(y, risk, groups=centre), method='reml')['{}']).estimate, p.standard_error, p.low, p.high, p.tau2, p.i2, p.q, p.q_pvalue]"
 
 
 def indices(options: str) -> str:
@@ -702,7 +699,6 @@ DECISIONS = (
 )
 # What a calibrator needs to be made, to be fitted and to be applied.
 NEEDS = {
-    "PlattScalingWithFeatures": ("", ", features=x", ", features=x[:8]"),
     "GroupCalibration": ("cal.PlattScaling()", ", groups=g", ", groups=g[:8]"),
     "MultiCalibration": ("", ", groups=g", ", groups=g[:8]"),
     "LensCalibration": ("cal.PlattScaling(), 'class:1'", "", ""),

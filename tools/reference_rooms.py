@@ -174,7 +174,6 @@ ROOMS = {
                     "monitoring.sequential",
                     "monitoring.windows",
                     "reporting.timeline",
-                    "reporting.fleet",
                 ),
             ),
         ),

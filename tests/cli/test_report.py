@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,27 +142,6 @@ def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: 
     assert text.startswith("# Calibration of a\\|b␛\\[31m\\<script>.csv\n")
 
 
-def test_no_bar_in_pipes(old: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "calibrant",
-            "report",
-            str(old),
-            *FAST,
-            "--no-recalibration",
-            "--out",
-            str(tmp_path / "r.md"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) == 2
-
-
 def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Path) -> None:
     out, items = tmp_path / "r.json", tmp_path / "items.md"
     command = ("report", old, "--metrics", "brier", "--no-recalibration", "--for", "clinical", "--tripod", items)
@@ -226,13 +203,6 @@ def test_the_clinical_table_names_the_event_it_counts(
     code, printed, _ = run("clinical", path, "--label", "died", "--prob", "p", "--resamples", "0", *more)
     assert code == 0
     assert printed.startswith(title)
-
-
-def test_periods_without_an_order_have_no_trend(run: Run, old: Path) -> None:
-    code, _, errors = run("evaluate", old, "--prob", "p", "--metrics", "ece", "--by", "country", "--pool", "--trend")
-    assert code == 2
-    assert "--by: the order in time of" in errors
-    assert "name periods such as 2026 Q1" in errors
 
 
 def test_a_file_is_opened_once(run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,10 +54,10 @@ def test_other_files_options_and_several_horizons(tmp_path: Path, run: Run, kind
         frame.to_parquet(path)
     else:
         frame.to_json(path, orient="records", lines=True)
-    more = ("--horizon", "180", "--probs", "p2,p1", "--weight", "w", "--level", "0.9", "--link", "cloglog", "--json")
+    more = ("--horizon", "180", "--probs", "p2,p1", "--weight", "w", "--level", "0.9", "--json")
     code, out, err = run("survival", path, *COLUMNS, *more, "--resamples", "0")
     assert code == 0, err
-    words = {"horizon": [365, 180], "sample_weight": np.arange(120) % 3 + 1, "level": 0.9, "link": "cloglog"}
+    words = {"horizon": [365, 180], "sample_weight": np.arange(120) % 3 + 1, "level": 0.9}
     expected = cal.clinical.survival_summary(
         np.column_stack([RISK, RISK / 2]), time=TIME, event=EVENT, n_resamples=0, **words
     )

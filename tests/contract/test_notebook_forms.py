@@ -128,7 +128,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "e-process": lambda: start_eprocess(lens="binary").update(cal.Sketch.of(Y, P)),
     "detector": lambda: start_detector(run_length=100, lens="binary").update(cal.Sketch.of(Y, P)),
     "centres": lambda: cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=GROUPS)),
-    "periods": lambda: cal.clinical.validate_by_period(cal.Predictions(Y, P, groups=np.arange(400) // 100)),
     "pooled": lambda: cal.inference.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1]),
     "multinomial": lambda: cal.inference.multinomial_recalibration(KY, KP),
     "forest": lambda: cal.figures.forest_diagram(

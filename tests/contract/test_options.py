@@ -108,7 +108,6 @@ BESIDE: dict[tuple[str, str], dict[str, Any]] = {
     **{("multiclass_ce", option): {"binning": "auto"} for option in ("gamma", "min_size")},
     **{(id, "binning"): {"bins": 5} for id in ("drmsce_bcs", "ece_sweep")},
     ("bkde", "debiased"): {"norm": 2},
-    ("calibration_in_the_large", "edge"): {"form": "logit"},
     ("knn_chi2", "neighbours"): {"min_expected": 0.5},
     ("pws", "lags"): {"covariance": "HAC"},
     ("fece", "eps"): {"relative": True},
@@ -190,7 +189,7 @@ def test_a_value_obeys_an_option(case: Case) -> None:
     counts = metric.counts and keywords.get("covariance") != "HAC"
     if counts and case.option not in OPTIONS_OF_ROWS and metric.info.repeatable and metric.info.deterministic:
         assert same(metric(COUNTED, **keywords), metric(REPEATED, **keywords))
-    if counts and metric.sketch and metric.takes == "View" and keywords.get("edge") != "drop":
+    if counts and metric.sketch and metric.takes == "View":
         assert same(metric(SKETCH, **keywords, lens="binary"), metric(DATA, **keywords, lens="binary"))
 
 

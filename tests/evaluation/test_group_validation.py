@@ -1,4 +1,4 @@
-"""Validation by centre and by period: each estimate against plain loops, centres that cannot be used, weights, frames, dates and errors."""
+"""Validation by centre: each estimate against plain loops, centres that cannot be used, weights, frames and errors."""
 
 from __future__ import annotations
 
@@ -187,11 +187,6 @@ def test_frames_and_columns_predictions_and_selections() -> None:
     frame = pd.DataFrame({"y": Y, "p": P, "centre": CENTRE})
     named = cal.clinical.validate_by_group(cal.Predictions(frame, label="y", prob="p", groups="centre"), method="reml")
     assert named.to_dict() == RESULT.to_dict()
-    periods = cal.clinical.validate_by_period(
-        cal.Predictions(frame, label="y", prob="p", groups="centre"), order=["A", "B", "C"]
-    )
-    assert periods.kind == "period"
-    assert periods["slope"].estimate == RESULT["slope"].estimate
 
 
 def test_one_class_of_several() -> None:
@@ -237,28 +232,6 @@ def test_forms_of_the_result() -> None:
         RESULT["auc"]
 
 
-def test_trend_over_periods() -> None:
-    rng = np.random.default_rng(0)
-    year = np.repeat(np.arange(2010, 2020), 2000)
-    p = rng.beta(2, 5, len(year))
-    drift = 0.1 * (year - 2010)
-    y = (rng.random(len(year)) < 1 / (1 + (1 - p) / p * np.exp(-drift))).astype(int)
-    found = cal.clinical.validate_by_period(cal.Predictions(y, p, groups=year))
-    trend = found["intercept"].trend
-    assert trend is not None
-    assert trend.slope == pytest.approx(0.1, abs=0.02)
-    assert trend.pvalue < 1e-4
-    assert found["slope"].trend is not None
-    assert found["slope"].trend.pvalue > 0.01
-    assert "intercept: trend" in repr(found)
-    assert "per year" in repr(found)
-    labels = np.array(["before", "during", "after"])[np.repeat([0, 1, 2], [8000, 6000, 6000])]
-    groups = cal.Predictions(y, p, groups=labels)
-    ordered = cal.clinical.validate_by_period(groups, order=["before", "during", "after"], metrics="oe")
-    assert [each.name for each in ordered.groups] == ["before", "during", "after"]
-    assert ordered.unit == "period"
-
-
 @pytest.mark.parametrize(
     ("keywords", "words"),
     [
@@ -279,23 +252,8 @@ def test_errors_of_groups(keywords: Any, words: str) -> None:
 
 def test_labels_that_show_their_order() -> None:
     for names in (["2019", "2020", "2021"], ["2019 Q4", "2020 Q1", "2020 Q2"], ["wave 2", "wave 9", "wave 10"]):
-        found = cal.clinical.validate_by_period(cal.Predictions(Y, P, groups=np.resize(names, 900)), metrics="oe")
+        found = cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=np.resize(names, 900)), metrics="oe")
         assert [each.name for each in found.groups] == names
-
-
-@pytest.mark.parametrize(
-    ("keywords", "words"),
-    [
-        ({}, "groups: are missing"),
-        ({"groups": CENTRE, "order": ["A", "B"]}, "does not contain the period 'C'"),
-        ({"groups": CENTRE, "order": ["A", "B", "B", "C"]}, "twice"),
-        ({"groups": CENTRE}, "groups: the order in time of 'A', 'B', 'C' is unknown"),
-        ({"groups": [2019] * 900}, "one period only"),
-    ],
-)
-def test_errors_of_periods(keywords: Any, words: str) -> None:
-    with pytest.raises(CalibrantError, match=words):
-        call(cal.clinical.validate_by_period, Y, P, **keywords)
 
 
 def test_soft_labels_are_an_error() -> None:
@@ -304,33 +262,11 @@ def test_soft_labels_are_an_error() -> None:
 
 
 def test_notes_are_about_what_was_computed() -> None:
-    years = cal.Predictions(Y, P, groups=np.arange(len(Y)) % 2 + 2020)
-    two = str(cal.clinical.validate_by_period(years, metrics="oe"))
-    assert "no trend: it requires three periods; there are 2" in two
     nothing = str(
         cal.clinical.validate_by_group(cal.Predictions(np.zeros(len(Y), dtype=int), P, groups=np.arange(len(Y)) % 3))
     )
     assert "left out (no events)" in nothing
     assert "raises pooled" not in nothing
-
-
-def test_whole_numbers_are_years_and_months() -> None:
-    rng = np.random.default_rng(5)
-    p = rng.beta(1.2, 8, 1200)
-    y = (rng.random(1200) < p).astype(int)
-    absent = np.arange(1200) % 50 == 0
-    years = np.where(absent, np.nan, 2020 + np.arange(1200) // 300)  # with gaps, they are floats
-    found = cal.clinical.validate_by_period(cal.Predictions(y, p, groups=years, missing="drop"), metrics="oe")
-    assert [each.name for each in found.groups] == [2020, 2021, 2022, 2023]
-    assert found.unit == "year"
-    assert found.to_dict()["missing_values"]["dropped"] == 24
-    # 202012 and 202101 are a month apart, not 89 units.
-    number = np.arange(1200) // 200
-    months = np.array([202010, 202011, 202012, 202101, 202102, 202103])[number]
-    compact = cal.clinical.validate_by_period(cal.Predictions(y, p, groups=months), metrics="oe")
-    plain = cal.clinical.validate_by_period(cal.Predictions(y, p, groups=number), metrics="oe")
-    assert (compact.unit, plain.unit) == ("year", "unit of time")
-    assert compact["oe"].trend.slope == pytest.approx(12 * plain["oe"].trend.slope)
 
 
 def test_risks_of_0_and_1_are_noted() -> None:

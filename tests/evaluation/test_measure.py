@@ -524,25 +524,25 @@ def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
 def test_further_options_of_metrics() -> None:
     y, p = np.array([0, 1, 1, 0, 1, 1, 0, 1]), np.array([0.1, 1.0, 0.8, 0.3, 0.6, 0.4, 0.45, 0.7])
     for options in (
-        {"edge": "drop"},
-        {"cox_slope.edge": "drop"},
-        {"edge": "clip", "Cox calibration slope.edge": "drop"},
+        {"penalty": "firth"},
+        {"cox_slope.penalty": "firth"},
+        {"penalty": None, "Cox calibration slope.penalty": "firth"},
     ):
         found = cal.evaluate(y, p, metrics=["cox_slope", "ece"], options=options)
-        assert found["cox_slope"] == cal.cox_slope(y, p, edge="drop")
+        assert found["cox_slope"] == cal.cox_slope(y, p, penalty="firth")
         assert found["ece"] == cal.ece(y, p)
-    both = cal.evaluate(y, p, metrics=["cox_slope", "cox_intercept"], options={"cox_slope.edge": "drop"})
+    both = cal.evaluate(y, p, metrics=["cox_slope", "cox_intercept"], options={"cox_slope.penalty": "firth"})
     assert both["cox_intercept"] == cal.cox_intercept(y, p)
     for options, message in (
-        ({"edg": "drop"}, "no metric evaluated here has 'edg'; did you mean 'edge'"),
+        ({"penalt": "firth"}, "no metric evaluated here has 'penalt'; did you mean 'penalty'"),
         ({"brier.scale": 1}, "brier is not evaluated"),
         ({"bins": 3}, "'bins' is an argument of evaluate"),
         ([1], "must be a mapping"),
     ):
         with pytest.raises(cal.errors.ArgumentError, match=message):
             cal.evaluate(y, p, metrics=["cox_slope"], options=options)
-    with pytest.raises(cal.errors.ArgumentError, match="edge"):
-        cal.evaluate(y, p, metrics=["cox_slope"], options={"edge": "x"})
+    with pytest.raises(cal.errors.ArgumentError, match="penalty"):
+        cal.evaluate(y, p, metrics=["cox_slope"], options={"penalty": "x"})
 
 
 def test_an_unknown_group_is_an_error_that_lists_the_groups() -> None:

@@ -90,24 +90,6 @@ def test_bootstrap_is_its_definition() -> None:
         assert row.n == 15
 
 
-def test_632_and_632_plus_are_their_definitions() -> None:
-    plain, plus = validate(resamples=ROWS, method="632"), validate(resamples=ROWS, method="632+")
-    p = risks(EVERY)
-    nothing = {"auroc": 0.5, "brier": float(np.mean([(a - b) ** 2 for a in Y for b in p]))}
-    for name, formula in (("auroc", area), ("brier", brier)):
-        apparent = formula(Y, p)
-        outside = []
-        for rows in ROWS:
-            out = [row for row in range(80) if row not in set(rows.tolist())]
-            outside.append(formula(Y[out], risks(rows)[out]))
-        out = float(np.mean(outside))
-        assert plain[name].corrected == pytest.approx(0.368 * apparent + 0.632 * out)
-        rate = min(max((out - apparent) / (nothing[name] - apparent), 0), 1)
-        w = 0.632 / (1 - 0.368 * rate)
-        assert plus[name].corrected == pytest.approx((1 - w) * apparent + w * out)
-        assert plus[name].optimism == pytest.approx(apparent - plus[name].corrected)
-
-
 def test_cross_validation_pools_the_folds() -> None:
     folds = [(np.setdiff1d(EVERY, rows), rows) for rows in np.array_split(np.random.default_rng(1).permutation(80), 4)]
     held_out = np.empty(80)
@@ -123,8 +105,8 @@ def test_cross_validation_pools_the_folds() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:y_prob. every entry is exactly 0 or 1")
-def test_632_plus_of_a_model_that_memorises() -> None:
-    """Efron and Tibshirani's case: nearest neighbours on labels without information have apparent error 0 and true error 1/2."""
+def test_a_model_that_memorises_is_noted() -> None:
+    """Nearest neighbours on labels without information have apparent error 0 and true error 1/2."""
 
     class Memory:
         def fit(self, X: Any, y: Any) -> Memory:
@@ -137,22 +119,12 @@ def test_632_plus_of_a_model_that_memorises() -> None:
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 5)), np.arange(200) % 2
-    results = {
-        method: cal.clinical.internal_validation(
-            Memory(), X, y, metrics=["brier"], method=method, n_resamples=20, rng=0
-        )
-        for method in ("bootstrap", "632", "632+")
-    }
-    assert "the model memorises its training rows: C statistic 1.00" in results["bootstrap"].note
-    assert results["632+"].note == ""
-    found = {method: result["brier"] for method, result in results.items()}
-    assert found["632+"].apparent == 0
-    outside = found["632"].test
-    assert found["632"].corrected == pytest.approx(0.632 * outside)
-    weight = 0.632 / (1 - 0.368 * min(outside / 0.5, 1))
-    assert found["632+"].corrected == pytest.approx(weight * min(outside, 0.5))
-    assert found["bootstrap"].corrected < found["632"].corrected < found["632+"].corrected
-    assert outside == pytest.approx(0.5, abs=0.05)
+    found = cal.clinical.internal_validation(Memory(), X, y, metrics=["brier"], n_resamples=20)
+    assert "the model memorises its training rows: C statistic 1.00" in found.note
+    assert found["brier"].apparent == 0
+    folds = cal.clinical.internal_validation(Memory(), X, y, metrics=["brier"], method="cross_validation")
+    assert folds.note == ""
+    assert folds["brier"].corrected == pytest.approx(0.5, abs=0.05)
 
 
 def test_the_curve_counts_the_resamples_that_reach_each_risk() -> None:
@@ -327,9 +299,7 @@ def test_names_and_truth_values_are_alike() -> None:
 def test_four_classes() -> None:
     linear = pytest.importorskip("sklearn.linear_model")
     labels = np.array(list("abcd"))[np.random.default_rng(0).integers(0, 4, 80)]
-    found = cal.clinical.internal_validation(
-        linear.LogisticRegression(), X, labels, n_resamples=5, rng=0, method="632+"
-    )
+    found = cal.clinical.internal_validation(linear.LogisticRegression(), X, labels, n_resamples=5, rng=0)
     assert [row.metric for row in found.rows] == ["auroc", "brier", "nll"]
     assert found.curve is None
     assert found.events is None
@@ -395,7 +365,7 @@ def test_metrics_of_every_kind() -> None:
         ({"y": np.where(Y, 1.0, np.nan)}, LabelError, "y: missing label"),
         ({"y": Y[:70]}, ShapeError, "X: has 80 rows, and y has 70"),
         ({"X": X[:, 0]}, ShapeError, "X: expected one row of predictors per label"),
-        ({"method": "boot"}, ArgumentError, "method: must be 'bootstrap', '632', '632+' or 'cross_validation'"),
+        ({"method": "boot"}, ArgumentError, "method: must be 'bootstrap' or 'cross_validation'"),
         ({"n_resamples": 0}, ArgumentError, "n_resamples: must be an integer of at least 1"),
         (
             {"method": "cross_validation", "n_resamples": 1},
@@ -439,7 +409,7 @@ def test_estimators_that_cannot_be_validated() -> None:
         cal.clinical.internal_validation(neighbours.KNeighborsClassifier(), X, Y, sample_weight=np.arange(1, 81))
 
 
-@pytest.mark.parametrize("method", ["bootstrap", "632", "632+", "cross_validation"])
+@pytest.mark.parametrize("method", ["bootstrap", "cross_validation"])
 def test_corrected_values_are_near_the_true_ones(method: str, deep: bool) -> None:
     """Ten predictors, eight of them noise, 150 rows: the apparent slope is 1, the true one about 0.7."""
     count = 100 if deep else 4 if method == "bootstrap" else 2
@@ -462,8 +432,8 @@ def test_corrected_values_are_near_the_true_ones(method: str, deep: bool) -> Non
         apparent.append([row.apparent for row in result.rows])
     bias, before = (np.mean(each, axis=0) - np.mean(true, axis=0) for each in (found, apparent))
     assert before[0] > 0.2
-    # .632+ and pooled folds underestimate the slope of so small a data set.
-    near = 0.06 if method in ("bootstrap", "632") else 0.2
+    # Pooled folds underestimate the slope of so small a data set.
+    near = 0.06 if method == "bootstrap" else 0.2
     assert abs(bias[0]) < (near if deep else 0.75 * before[0])
     assert abs(bias[1]) < (0.035 if deep else before[1])
 

@@ -152,8 +152,8 @@ def test_without_censoring_it_is_the_binary_result(ties: bool) -> None:
     assert set(cal.clinical.horizon_outcomes(time, event, horizon=horizon).weight) == {1.0}
 
 
-@pytest.mark.parametrize(("link", "strata"), [("cloglog", 1), ("logit", 2)])
-def test_standard_errors_are_derivatives_in_the_weights_of_the_rows(link: Any, strata: int) -> None:
+@pytest.mark.parametrize("strata", [1, 2])
+def test_standard_errors_are_derivatives_in_the_weights_of_the_rows(strata: int) -> None:
     """The infinitesimal jackknife, by differences: every row's weight up and down, the censoring weights estimated anew."""
     risk, time, event = data(45, seed=3, causes=2)
     own = np.random.default_rng(2).exponential(1, 45)
@@ -162,7 +162,7 @@ def test_standard_errors_are_derivatives_in_the_weights_of_the_rows(link: Any, s
     def measured(weight: np.ndarray) -> dict[str, Any]:
         follow_up = read_follow_up(time, event, None, groups, weight)
         read = read_survival(risk, follow_up, 4, stratify=groups is None)
-        return {m.measure: m for m in _point_measures(read.known(0), risk, link, 0.95)}
+        return {m.measure: m for m in _point_measures(read.known(0), risk, 0.95)}
 
     step = 1e-5
     sums = dict.fromkeys(MEASURES, 0.0)
@@ -247,7 +247,6 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"y_prob": np.where(np.arange(80) == 3, np.nan, RISK)}, CalibrantError, "y_prob: .*missing value"),
     ({"y_prob": np.column_stack([RISK, RISK])}, ShapeError, "expected 1 column for 1 horizon, got 2"),
     ({"sample_weight": -np.ones(80)}, WeightError, "sample_weight"),
-    ({"link": "probit"}, ArgumentError, "link"),
     ({"level": 95}, ArgumentError, "level"),
     ({"n_resamples": -1}, ArgumentError, "n_resamples"),
 ]
@@ -290,14 +289,13 @@ def test_no_event_by_the_horizon() -> None:
     assert json.dumps(result.to_dict(), allow_nan=False)
 
 
-@pytest.mark.parametrize("link", ["logit", "cloglog"])
-def test_separated_and_constant_risks_state_why(link: Any) -> None:
+def test_separated_and_constant_risks_state_why() -> None:
     words: dict[str, Any] = {"time": [1, 2, 3, 8, 9, 9], "event": [1, 1, 0, 0, 0, 0], "horizon": 5, "n_resamples": 0}
-    apart = cal.clinical.survival_summary([0.8, 0.9, 0.5, 0.1, 0.2, 0.3], link=link, **words)
+    apart = cal.clinical.survival_summary([0.8, 0.9, 0.5, 0.1, 0.2, 0.3], **words)
     assert apart["calibration_slope"] is None
     assert "separates" in repr(apart)
     assert apart["auroc"] == 1
-    constant = cal.clinical.survival_summary([0.4] * 6, link=link, **words)
+    constant = cal.clinical.survival_summary([0.4] * 6, **words)
     assert constant["calibration_slope"] is None
     assert constant["auroc"] == 0.5
     assert np.isfinite(constant["calibration_intercept"])
@@ -370,7 +368,7 @@ def test_intervals_cover(share: float, deep: bool) -> None:
     for seed in range(repeats):
         (risk, time, event), _ = simulated(seed, n, share, slope)
         read = read_survival(risk, read_follow_up(time, event, None, None, None), 1)
-        for m in _point_measures(read.known(0), risk, "logit", 0.95):
+        for m in _point_measures(read.known(0), risk, 0.95):
             if m.measure in inside:
                 inside[m.measure] += m.low <= expected[m.measure] <= m.high
     covered = {name: count / repeats for name, count in inside.items()}

@@ -32,7 +32,7 @@ METRICS: list[tuple[str, dict[str, Any]]] = [
     ("abc_above", {"measure": "lebesgue", "binning": "equal_mass", "bins": 5}),
     ("drmsce", {}),
     ("drmsce_bcs", {}),
-    ("ece_db", {"norm": 2}),
+    ("ece_db", {}),
     ("rbece", {}),
     ("smbs", {}),
     ("dici", {}),

@@ -59,6 +59,7 @@ def test_interval_distance_asks_whether_the_promise_is_kept() -> None:
         ({"distance": "mahalanobis", "matrix": np.diag([1, 1, -1])}, "least eigenvalue is -1"),
         ({"distance": "mahalanobis", "matrix": [[1, 2, 0], [0, 1, 0], [0, 0, 1]]}, "symmetric"),
         ({"distance": "l3"}, "must be one of"),
+        ({"matrix": np.eye(3)}, "matrix: "),
     ],
 )
 def test_distances_that_are_none_are_refused(words: dict[str, object], text: str) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, LensError
-from calibrant.metrics.bin.resampled_norm import mean_norm
 from tests.calling import call, raises
 
 
@@ -72,63 +71,14 @@ def test_ranked_log_score() -> None:
     assert cal.ranked_log(y, p) == pytest.approx(cal.ranked_log.rows(y, p).mean())
 
 
-def panels(mean: float, deviation: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of a normal distribution: Gauss-Legendre on short panels that have an edge at 0."""
-    breaks = np.union1d([0.0], mean + deviation * np.linspace(-9, 9, 37))
-    breaks = breaks[(breaks >= mean - 9 * deviation) & (breaks <= mean + 9 * deviation)]
-    node, weight = np.polynomial.legendre.leggauss(12)
-    half = np.diff(breaks) / 2
-    x = ((breaks[:-1] + half)[:, None] + half[:, None] * node).ravel()
-    density = np.exp(-(((x - mean) / deviation) ** 2) / 2) / (deviation * math.sqrt(2 * math.pi))
-    return x, (half[:, None] * weight).ravel() * density
-
-
-def test_the_mean_norm_of_resampled_gaps() -> None:
-    one = np.ones(1)
-    for mean, deviation in ((0.1, 0.05), (0.0, 0.2), (0.3, 0.001), (0.05, 0.3)):
-        folded = deviation * math.sqrt(2 / math.pi) * math.exp(-((mean / deviation) ** 2) / 2)
-        folded += mean * math.erf(mean / deviation / math.sqrt(2))
-        for norm in (1.1, 1.5, 2, 3, 8, 30, math.inf):
-            assert mean_norm(mean * one, deviation * one, one, norm) == pytest.approx(folded, rel=1e-10)
-    means, deviations, shares = np.array([0.1, 0.02]), np.array([0.05, 0.03]), np.array([0.4, 0.6])
-    (x, a), (y, b) = panels(0.1, 0.05), panels(0.02, 0.03)
-    for norm in (1.5, 2, 3, 7):
-        grid = (0.4 * np.abs(x)[:, None] ** norm + 0.6 * np.abs(y) ** norm) ** (1 / norm)
-        assert mean_norm(means, deviations, shares, norm) == pytest.approx(a @ grid @ b, rel=1e-5)
-    # Without noise, and with an empty bin.
-    assert mean_norm(means, 0 * means, shares, 3) == pytest.approx((0.4 * 0.1**3 + 0.6 * 0.02**3) ** (1 / 3))
-    extended = [np.append(part, value) for part, value in ((means, 0.9), (deviations, 0.2), (shares, 0.0))]
-    assert mean_norm(*extended, 3) == pytest.approx(mean_norm(means, deviations, shares, 3), rel=1e-14)
-
-
 def test_norms_that_are_too_large_raise() -> None:
     p = np.linspace(0.05, 0.95, 60)
     y = (np.arange(60) % 3 == 0).astype(int)
-    with raises(ArgumentError, "norm"):
-        cal.ece_db(y, p, norm=50)
     for metric in (cal.ece, cal.tl_ece):
         assert metric(y, p, norm=200) == pytest.approx(metric(y, p, norm=math.inf), rel=0.05)
         with raises(ArgumentError, "norm"):
             metric(y, p, norm=100_000)
         assert metric([0, 1], [0.0, 1.0], norm=100_000) == 0
-
-
-def test_debiased_errors_of_any_norm() -> None:
-    y, p = several(1)
-    y = (y == "c001").astype(int)
-    p = p[:, 1]
-    # Close to the norm 1, which has a closed form.
-    assert cal.ece_db(y, p, norm=1.0001) == pytest.approx(cal.ece_db(y, p), abs=1e-4)
-    for norm in (2, 3, math.inf):
-        plug_in = cal.rmsce(y, p, norm=norm, binning="equal_mass")
-        table = cal.calibration_curve(y, p, binning="equal_mass").table
-        draws = np.random.default_rng(0).normal(
-            table.rate, np.sqrt(table.rate * (1 - table.rate) / table.weight), (20_000, len(table))
-        )
-        gaps = np.abs(draws - table.mean_score)
-        size = gaps.max(axis=1) if norm == math.inf else (gaps**norm @ table.share) ** (1 / norm)
-        noise = 5 * size.std() / math.sqrt(len(size))
-        assert cal.ece_db(y, p, norm=norm) == pytest.approx(2 * plug_in - size.mean(), abs=noise)
 
 
 def test_the_interval_of_the_accuracy_is_binomial() -> None:

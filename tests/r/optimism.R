@@ -17,7 +17,7 @@ fitted_on <- function(form, d, rows) {
   fit <- glm(form, family = binomial, data = d[rows, ], control = tight)
   predict(fit, d, type = "response")
 }
-loop <- function(form, d, pairs, outside = FALSE) {
+loop <- function(form, d, pairs) {
   apparent <- statistics(fitted_on(form, d, seq_len(nrow(d))), d$y)
   each <- lapply(pairs, function(pair) {
     p <- fitted_on(form, d, pair$train)
@@ -25,7 +25,7 @@ loop <- function(form, d, pairs, outside = FALSE) {
   })
   train <- rowMeans(sapply(each, `[[`, "train"))
   test <- rowMeans(sapply(each, `[[`, "test"))
-  as.list(apparent - if (outside) 0.632 * (apparent - test) else train - test)
+  as.list(apparent - (train - test))
 }
 put <- function(set, package, call, value) {
   entries[[length(entries) + 1]] <<- list(data = set, package = package, version = version_of(package), call = call, value = value)
@@ -61,8 +61,6 @@ for (set in names(formulas)) {
   }
   all <- seq_len(n)
   put(set, "stats", "glm on resamples, bootstrap", loop(form, d, lapply(rows, function(r) list(train = r, test = all))))
-  put(set, "stats", "glm on resamples, .632",
-      loop(form, d, lapply(rows, function(r) list(train = r, test = setdiff(all, r))), outside = TRUE))
   put(set, "stats", "glm on folds", loop(form, d, lapply(folds, function(f) list(train = setdiff(all, f), test = f))))
 }
 write_out()

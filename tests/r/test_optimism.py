@@ -48,32 +48,25 @@ def value_of(name: str, call: str) -> Any:
 
 
 @lru_cache
-def validated(name: str, method: str) -> Any:
+def validated(name: str) -> Any:
     d = data(name)
     X = np.column_stack([getattr(d, f"x{place}") for place in PREDICTORS[name]])
     resamples = rows_of(name, "rows of the resamples")
     metrics = list(METRICS.values())
-    return cal.clinical.internal_validation(Logistic(), X, d.y, metrics=metrics, method=method, resamples=resamples)
+    return cal.clinical.internal_validation(Logistic(), X, d.y, metrics=metrics, resamples=resamples)
 
 
 @SETS
-@pytest.mark.parametrize(
-    ("call", "method"),
-    [
-        ("glm on resamples, bootstrap", "bootstrap"),
-        ("glm on resamples, .632", "632"),
-    ],
-)
-def test_corrected_values_are_those_of_a_loop_over_glm(name: str, call: str, method: str) -> None:
-    found = validated(name, method)
-    for key, value in value_of(name, call).items():
+def test_corrected_values_are_those_of_a_loop_over_glm(name: str) -> None:
+    found = validated(name)
+    for key, value in value_of(name, "glm on resamples, bootstrap").items():
         assert found[METRICS[key]].corrected == pytest.approx(value, rel=1e-7, abs=1e-8), key
 
 
 @SETS
 def test_corrected_values_are_those_of_validate(name: str) -> None:
     """lrm stops its iterations early, so fewer digits agree."""
-    found = validated(name, "bootstrap")
+    found = validated(name)
     for key, value in value_of(name, "validate(method = 'boot')").items():
         ours = 2 * found["auroc"].corrected - 1 if key == "dxy" else found[METRICS[key]].corrected
         assert ours == pytest.approx(value, abs=1e-4), key
@@ -81,7 +74,7 @@ def test_corrected_values_are_those_of_validate(name: str) -> None:
 
 @SETS
 def test_curve_is_that_of_calibrate(name: str) -> None:
-    curve = validated(name, "bootstrap").curve
+    curve = validated(name).curve
     expected = value_of(name, "calibrate(method = 'boot')")
     np.testing.assert_allclose(curve.score, expected["predy"], atol=1e-5)
     np.testing.assert_allclose(curve.apparent, np.clip(expected["apparent"], 0, 1), atol=1e-4)

@@ -53,14 +53,14 @@ def scores(at: float, competing: bool = False) -> Compute:
     return compute
 
 
-def regression(at: float, measure: str, link: str) -> Compute:
+def regression(at: float, measure: str) -> Compute:
     """Weights as fixed, since `svyglm` knows nothing of their estimation."""
 
     def compute(d: Any) -> list[float]:
         outcomes = known_outcomes(read_follow_up(d.time, d.event, None, None, None), at)
-        found = COEFFICIENTS[measure](replace(outcomes, strata=()), d.risk, link, 0.95)
+        found = COEFFICIENTS[measure](replace(outcomes, strata=()), d.risk, 0.95)
         known = int((outcomes.weight > 0).sum())
-        return [found.value, found.standard_error * np.sqrt(known / (known - 1))] if link == "logit" else [found.value]
+        return [found.value, found.standard_error * np.sqrt(known / (known - 1))]
 
     return compute
 
@@ -86,9 +86,8 @@ for horizon in (1000.5, 1826.5):
     COMPUTED[f"kaplan_meier(time, event, {horizon})"] = kaplan_meier(horizon)
     COMPUTED[f"scores(time, event, risk, {horizon})"] = scores(horizon)
     COMPUTED[f"indices(time, event, risk, {horizon})"] = indices(horizon)
-    for link in ("logit", "cloglog"):
-        COMPUTED[f"line(time, event, risk, {horizon}, '{link}')"] = regression(horizon, "calibration_slope", link)
-        COMPUTED[f"shift(time, event, risk, {horizon}, '{link}')"] = regression(horizon, "calibration_intercept", link)
+    COMPUTED[f"line(time, event, risk, {horizon})"] = regression(horizon, "calibration_slope")
+    COMPUTED[f"shift(time, event, risk, {horizon})"] = regression(horizon, "calibration_intercept")
 
 
 @every_call("survival", COMPUTED)

@@ -1,4 +1,4 @@
-"""Validation of risk models: performance (`summary`), by centre or period (`validate_by_group`, `validate_by_period`), for a time to event
+"""Validation of risk models: performance (`summary`), by centre or period (`validate_by_group`), for a time to event
 (`survival_summary`, `horizon_outcomes`), and corrected for optimism (`internal_validation`)."""
 
 from lazy_loader import attach_stub

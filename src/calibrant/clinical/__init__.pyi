@@ -4,7 +4,6 @@ from .censoring import HorizonOutcomes as HorizonOutcomes
 from .censoring import horizon_outcomes as horizon_outcomes
 from .group_validation import GroupValidation as GroupValidation
 from .group_validation import validate_by_group as validate_by_group
-from .group_validation import validate_by_period as validate_by_period
 from .optimism import InternalValidation as InternalValidation
 from .optimism import OptimismCurve as OptimismCurve
 from .optimism import OptimismRow as OptimismRow

@@ -1,4 +1,4 @@
-"""Validation by centre or by period: calibration and discrimination of each group, pooled by random effects."""
+"""Validation by centre: calibration and discrimination of each group, pooled by random effects."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ..evaluation.discrimination import auroc_with_error
 from ..inference.intervals import Interval
 from ..inference.intervals import interval as metric_interval
 from ..inference.means import moments_of, two_sided_quantile
-from ..inference.pooling import METHODS, Method, PooledEstimate, Transform, back, pool_estimates, trend_words
+from ..inference.pooling import METHODS, Method, PooledEstimate, Transform, back, pool_estimates
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.hints import inside, warn_of_sure_scores
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_choice, check_fraction, check_whole, is_number
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Result, number, percent
-from ..views.keywords import documents_keywords, parameters_of
+from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions
 from ..views.view import View
 from .mixed_models import RandomIntercept
@@ -41,12 +41,8 @@ from .summary_intervals import PRIOR_EVENTS, c_limits, hanley_variance
 Floats = NDArray[np.float64]
 
 STANDARD = ("intercept", "slope", "oe", "c")
-# Whole numbers in this range are years.
-EARLIEST, LATEST = 1800, 2200
 # Groups named in a line of text; the table has all of them.
 NAMED = 8
-# A year and a month without a hyphen.
-COMPACT_MONTH = r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])"
 # Rounds of pooling C at the pooled value, and a difference of C that ends them.
 MOST_ROUNDS, SAME_C = 50, 1e-10
 WHAT, KINDS = "validation by group", ("binary", "confidence")
@@ -108,7 +104,7 @@ Estimator = Callable[[Predictions, View], tuple[float, float]]
 
 @dataclass(frozen=True, repr=False)
 class GroupValidation(Result):
-    """Result of `validate_by_group` and `validate_by_period`.
+    """Result of `validate_by_group`.
 
     ``result["slope"]`` is the `PooledEstimate` of one measure.
 
@@ -120,10 +116,6 @@ class GroupValidation(Result):
         All rows together, as if they came from one centre.
     pooled : dict of str to (PooledEstimate or None)
         Pooled estimate of each measure; None where fewer than two groups have an estimate.
-    kind : {"group", "period"}
-        Whether the groups are periods in order.
-    unit : str
-        Unit of the trend over periods.
     level : float
         Level of the intervals.
     measures : dict of str to Measure
@@ -137,8 +129,6 @@ class GroupValidation(Result):
     groups: tuple[ValidatedGroup, ...]
     overall: ValidatedGroup
     pooled: dict[str, PooledEstimate | None]
-    kind: str
-    unit: str
     level: float
     measures: dict[str, Measure]
     notes: tuple[str, ...] = ()
@@ -148,7 +138,7 @@ class GroupValidation(Result):
             raise ArgumentError("metric", f"{metric!r} was not estimated", f"choose one of {', '.join(self.pooled)}")
         found = self.pooled[metric]
         if found is None:
-            raise UndefinedMetricError(metric, f"is not pooled: fewer than two {self.kind}s have an estimate")
+            raise UndefinedMetricError(metric, "is not pooled: fewer than two groups have an estimate")
         return found
 
     @property
@@ -172,7 +162,7 @@ class GroupValidation(Result):
     def _columns(self) -> dict[str, list[Any]]:
         rows: list[dict[str, Any]] = []
         for metric, pooled in self.pooled.items():
-            for each, role in [*((g, self.kind) for g in self.groups), (self.overall, "all rows")]:
+            for each, role in [*((g, "group") for g in self.groups), (self.overall, "all rows")]:
                 found = each.estimates[metric]
                 known = {"rows": each.rows, "events": each.events}
                 rows.append({"metric": metric, "row": role, "name": str(each.name), **known, **found._asdict()})
@@ -191,8 +181,7 @@ class GroupValidation(Result):
     def _title(self) -> str:
         used = next((pooled for pooled in self.pooled.values() if pooled is not None), None)
         how = "" if used is None else f"; {used._how()}"
-        count = f"{len(self.groups)} {self.kind}{'s' if len(self.groups) > 1 else ''}"
-        return f"{count}, {self.overall.rows:,} rows, {self.overall.events:,} events{how}"
+        return f"{len(self.groups)} groups, {self.overall.rows:,} rows, {self.overall.events:,} events{how}"
 
     @property
     def _numeric(self) -> range:  # type: ignore[override]
@@ -216,7 +205,7 @@ class GroupValidation(Result):
         rows.append(row("p (Q)", lambda _, p: f"{p.q_pvalue:.3f}" if p.q_pvalue >= 0.001 else "<0.001"))
         if any(self.left_out.values()):
             rows.append(["left out", "", "", *(str(len(left)) for left in self.left_out.values())])
-        return [self.kind, "rows", "events", *(measure.heading for measure in self.measures.values())], rows
+        return ["group", "rows", "events", *(measure.heading for measure in self.measures.values())], rows
 
     def _shown(self, metric: str, value: float, low: float, high: float) -> str:
         return "-" if math.isnan(value) else f"{self._text(metric, value)} {self._span(metric, low, high)}"
@@ -244,17 +233,8 @@ class GroupValidation(Result):
         biased = (self.left_out.get(metric, {}) for metric in ("intercept", "oe"))
         if any("no events" in left.values() for left in biased) and any(self.pooled.values()):
             lines.append(
-                f"{self.kind}s without events had fewer than expected: leaving them out raises pooled O/E and intercept"
+                "groups without events had fewer than expected: leaving them out raises pooled O/E and intercept"
             )
-        trends = [(metric, p.trend) for metric, p in self.pooled.items() if p is not None and p.trend is not None]
-        scale = {"exp": "log ", "expit": "logit "}
-        for metric, trend in trends:
-            transform = self[metric].transform
-            lines.append(
-                f"{scale.get(transform or '', '')}{self.measures[metric].heading}: {trend_words(trend, self.unit)}"
-            )
-        if self.unit and not trends and len(self.groups) < 3:
-            lines.append(f"no trend: it requires three periods; there are {len(self.groups)}")
         said: dict[str, list[str]] = {}
         for metric, p in self.pooled.items():
             for note in () if p is None else p.notes:
@@ -289,7 +269,7 @@ def validate_by_group(
 
     Estimates the calibration intercept, the calibration slope, O/E and the C statistic of each group with confidence intervals, and pools them over groups. The
     pooled estimate is the performance in an average centre, the prediction interval that to be expected in a new centre. Use it for multicentre
-    validation and for individual participant data from several studies; `validate_by_period` does the same over time.
+    validation, for individual participant data from several studies, and with periods such as years as groups for temporal validation.
 
     Parameters
     ----------
@@ -327,8 +307,7 @@ def validate_by_group(
 
     See Also
     --------
-    calibrant.inference.pool_estimates : Pool estimates that were computed elsewhere.
-    validate_by_period : Periods in order, with a trend.
+    calibrant.inference.pool_estimates : Pool estimates that were computed elsewhere, or regress them on time.
     calibrant.figures.forest_diagram : Forest plot of one measure.
     calibrant.evaluate : Any metrics by group, without pooling.
 
@@ -388,112 +367,12 @@ def validate_by_group(
     )
 
 
-@documents_keywords(table=parameters_of(validate_by_group))
-def validate_by_period(
-    predictions: Predictions,
-    *,
-    order: Sequence[Any] | None = None,
-    metrics: str | Metric | Iterable[str | Metric] = STANDARD,
-    method: Method = "reml",
-    level: float = 0.95,
-    min_rows: int = 10,
-    rng: Any = 0,
-    lens: Any = "auto",
-) -> GroupValidation:
-    r"""Validate a model in periods of time, with a pooled estimate and a trend.
-
-    Temporal validation by the means of `validate_by_group`: each period has its estimates and intervals, the prediction interval is that for another period,
-    and a meta-regression on time tests whether performance changes steadily.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        Predictions whose groups are the periods: ``Predictions(y_true, y_prob, groups=dates.year)``.
-    order : sequence, optional
-        The periods from first to last. By default numbers are in their order, and so are labels that differ in their numbers only, such as ``2026 Q1`` and
-        ``wave 2``; it is required for others.
-    metrics : str, Metric or iterable of these, default ("intercept", "slope", "oe", "c")
-        Measures to estimate and pool, as for `validate_by_group`.
-    method : {"reml", "dersimonian_laird", "fixed"}, default "reml"
-        Estimator of the variance between periods, as for `pool_estimates`.
-    level
-    min_rows : int, default 10
-        Periods with fewer rows are left out of the pool.
-    rng
-    lens
-
-    Returns
-    -------
-    GroupValidation
-        As for `validate_by_group`, with the periods in order; ``result["oe"].trend`` is the slope over time on the scale on which the measure is pooled, with
-        its standard error, limits and p-value.
-
-    Raises
-    ------
-    ArgumentError
-        If the order of labels is unknown, or `order` does not contain every period.
-    GroupError
-        If no groups are given, or there is only one.
-
-    See Also
-    --------
-    validate_by_group : Centres, without an order.
-    calibrant.Monitor : Continuous monitoring with alarms.
-
-    Notes
-    -----
-    The trend is the slope of a random-effects meta-regression of the estimates on time: per year where the periods are years, or months such as 202601, per unit of other
-    numbers, per period of labels. Its interval and p-value use Hartung and Knapp's standard error and a t distribution with k - 2 degrees of freedom. A prediction interval for the next period assumes that there is no trend.
-
-    References
-    ----------
-    .. [1] Debray, T. P. A. et al. (2019). A framework for meta-analysis of prediction model studies with binary and time-to-event outcomes. Statistical Methods in
-       Medical Research 28.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import calibrant as cal
-    >>> data = cal.inference.make_calibrated(2000, distribution=(2, 6), rng=0)
-    >>> year = np.repeat([2019, 2020, 2021, 2022], 500)
-    >>> result = cal.clinical.validate_by_period(cal.Predictions(data.y_true, data.y_prob, groups=year))
-    >>> round(result["oe"].trend.slope, 3), round(result["oe"].trend.pvalue, 2)
-    (-0.006, 0.82)
-    """
-    p = _with_groups(predictions)
-    periods = _periods(p.group_names, order)
-    return _Validation(_estimators(metrics, level, rng, lens), method, level, min_rows, lens).of(p, periods)
-
-
 def _with_groups(predictions: Any) -> Predictions:
     p = as_predictions(predictions)
     if p.groups is None:
         raise GroupError("groups", "are missing", "pass Predictions(..., groups=...), such as the centre of each row")
     check_one_grouping(p, "pooled results")
     return p
-
-
-def _periods(names: Sequence[Any], order: Sequence[Any] | None) -> Periods:
-    """The position in time of each period, and the unit of time."""
-    if order is not None:
-        unknown = next((name for name in names if name not in order), None)
-        if unknown is not None or len(set(order)) < len(order):
-            problem = f"does not contain the period {unknown!r}" if unknown is not None else "names a period twice"
-            raise ArgumentError("order", problem, "list every period once, from first to last")
-        return Periods({period: float(place) for place, period in enumerate(order)}, "period")
-    if all(is_number(name) for name in names):
-        if all(re.fullmatch(COMPACT_MONTH, str(name)) for name in names):  # 202112 and 202201 are one month apart
-            return Periods({month: month // 100 + (month % 100 - 1) / 12 for month in names}, "year")
-        are_years = all(EARLIEST <= name <= LATEST and name == int(name) for name in names)
-        return Periods({name: float(name) for name in names}, "year" if are_years else "unit of time")
-    parts = {name: _text_and_numbers(str(name)) for name in names}
-    if len({tuple(part[::2]) for part in parts.values()}) > 1:
-        shown = ", ".join(map(repr, sorted(map(str, names))[:3]))
-        raise GroupError(
-            "groups", f"the order in time of {shown} is unknown", "name periods such as 2026 Q1, or pass order"
-        )
-    in_time = sorted(names, key=lambda name: parts[name])
-    return Periods({name: float(place) for place, name in enumerate(in_time)}, "period")
 
 
 def _text_and_numbers(name: str) -> list[Any]:
@@ -553,13 +432,6 @@ FORTH: dict[str | None, Callable[[float], float]] = {
 }
 
 
-class Periods(NamedTuple):
-    """Position in time of each period, and the unit of time."""
-
-    position: Mapping[Any, float]
-    unit: str
-
-
 class _Validation(NamedTuple):
     """What is estimated in each group and how it is pooled."""
 
@@ -569,21 +441,18 @@ class _Validation(NamedTuple):
     min_rows: int
     lens: Any
 
-    def of(self, p: Predictions, periods: Periods | None = None) -> GroupValidation:
+    def of(self, p: Predictions) -> GroupValidation:
         """Validate predictions in their groups."""
         check_whole(self.min_rows, "min_rows")
-        check_choice(self.method, "method", METHODS if periods is not None else ("one_stage", *METHODS))
+        check_choice(self.method, "method", ("one_stage", *METHODS))
         check_fraction(self.level, "level")
         groups, names = p.groups, p.group_names
         assert groups is not None
-        kind = "group" if periods is None else "period"
         present = [code for code in range(len(names)) if (groups == code).any()]
-        if periods is not None:
-            present.sort(key=lambda code: periods.position[names[code]])
-        elif all(isinstance(name, str) for name in names):  # "Centre 2" is before "Centre 10"
+        if all(isinstance(name, str) for name in names):  # "Centre 2" is before "Centre 10"
             present.sort(key=lambda code: _text_and_numbers(names[code]))
         if len(present) < 2:
-            problem = f"there is one {kind} only; pooling requires at least two"
+            problem = "there is one group only; pooling requires at least two"
             raise GroupError("groups", problem, "use clinical.summary")
         notes = self._boundary_notes(p)
         with warnings.catch_warnings():
@@ -592,7 +461,7 @@ class _Validation(NamedTuple):
             overall = self._group("all rows", p, 1)
             warnings.simplefilter("ignore", BoundaryScoresWarning)
             parts = [self._group(names[code], p.take(groups == code), self.min_rows) for code in present]
-        pooled = {id: self._pooled(id, parts, periods) for id in self.estimators}
+        pooled = {id: self._pooled(id, parts) for id in self.estimators}
         view = one_event(p, self.lens, WHAT, KINDS)
         if self.method == "one_stage" and not view.has_real_weights:
             centre = np.argsort(present)[np.searchsorted(np.sort(present), groups)]
@@ -603,8 +472,7 @@ class _Validation(NamedTuple):
             if pooled.get("c") is not None:
                 pooled["c"] = self._pooled_c(view, centre, parts)
         measures = {id: measure for id, (measure, _) in self.estimators.items()}
-        unit = "" if periods is None else periods.unit
-        return GroupValidation(tuple(parts), overall, pooled, kind, unit, self.level, measures, notes)
+        return GroupValidation(tuple(parts), overall, pooled, self.level, measures, notes)
 
     def _one_stage(self, id: str, view: View, centre: NDArray[np.intp], base: PooledEstimate) -> PooledEstimate:
         """Fit one model to the rows of all groups.
@@ -689,19 +557,17 @@ class _Validation(NamedTuple):
         _enter_weights("c", parts, pooled)
         return replace(pooled, method="one_stage")
 
-    def _pooled(self, id: str, parts: list[ValidatedGroup], periods: Periods | None) -> PooledEstimate | None:
+    def _pooled(self, id: str, parts: list[ValidatedGroup]) -> PooledEstimate | None:
         """Pool one measure, and enter the weight of each group in its estimate; None for fewer than two groups."""
         used = [place for place, part in enumerate(parts) if not part.estimates[id].reason]
         if len(used) < 2:
             return None
         transform = self.estimators[id][0].transform
-        has_trend = periods is not None and len(used) > 2
         pooled = pool_estimates(
             [FORTH[transform](parts[place].estimates[id].value) for place in used],
             [parts[place].estimates[id].standard_error for place in used],
             names=[parts[place].name for place in used],
             transform=transform,
-            covariate=[periods.position[parts[place].name] for place in used] if periods and has_trend else None,
             method="reml" if self.method == "one_stage" else cast(Method, self.method),
             level=self.level,
         )

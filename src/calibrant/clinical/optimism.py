@@ -1,4 +1,4 @@
-"""internal_validation: performance of a model corrected for optimism, by the bootstrap, .632, .632+ or cross-validation."""
+"""internal_validation: performance of a model corrected for optimism, by the bootstrap or cross-validation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import ArgumentError, CalibrantError, CalibrantWarning, UndefinedM
 from ..evaluation.discrimination import auroc, average_precision
 from ..inference.replicates import many
 from ..inference.resampling import FEW_GROUPS
-from ..inference.seeds import generator, seed_of
+from ..inference.seeds import seed_of
 from ..input.predictions import Predictions
 from ..metrics.curve.indices import curve_of
 from ..metrics.registry import Metric, catalogue
@@ -37,15 +37,11 @@ from .refitting import (
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Method = Literal["bootstrap", "632", "632+", "cross_validation"]
+Method = Literal["bootstrap", "cross_validation"]
 
-METHODS = ("bootstrap", "632", "632+", "cross_validation")
+METHODS = ("bootstrap", "cross_validation")
 CLINICAL = ("auroc", "brier", "fixed_slope_intercept", "cox_slope", "oe", "ici")
 SEVERAL_CLASSES = ("auroc", "brier", "nll")
-# Share of the rows that a bootstrap resample contains, 1 - 1/e, as Efron rounds it.
-INSIDE = 0.632
-# Permutations of the outcomes for the value of a metric without information, where it has no closed form.
-PERMUTATIONS = 100
 # Points of the curve, and the rows beyond its ends, as in rms::calibrate.
 POINTS, BEYOND = 50, 4
 # A model whose C statistic is at least the first on its training rows, and lower by the second on rows left out, memorises its rows.
@@ -55,11 +51,10 @@ MOST_FAILED = 0.1
 
 
 class Statistic(NamedTuple):
-    """A statistic of predictions: its name, its formula, and the metric of the catalogue that it is."""
+    """A statistic of predictions: its name and its formula."""
 
     name: str
     formula: Callable[[Predictions], float]
-    metric: Metric | None = None
 
 
 def _oe(p: Predictions) -> float:
@@ -87,7 +82,7 @@ class OptimismRow:
     training : float or None
         Mean value of the refitted models on the rows of their own resample.
     test : float or None
-        Mean value of the refitted models on all rows (bootstrap) or on the rows left out (all other methods).
+        Mean value of the refitted models on all rows (bootstrap) or on the rows left out (cross-validation).
     optimism : float or None
         Estimated optimism: `apparent` minus `corrected`.
     corrected : float or None
@@ -173,7 +168,7 @@ class InternalValidation(Result):
     ----------
     rows : tuple of OptimismRow
         One row per metric.
-    method : {"bootstrap", "632", "632+", "cross_validation"}
+    method : {"bootstrap", "cross_validation"}
         How the optimism was estimated.
     n : int
         Number of rows.
@@ -225,13 +220,8 @@ class InternalValidation(Result):
 
     def _title(self) -> str:
         whose = "" if self.event is None else f", {self.events:,} with the event {self.event}"
-        how = {
-            "bootstrap": f"bootstrap, {self.n_resamples:,} resamples",
-            "632": f".632 bootstrap, {self.n_resamples:,} resamples",
-            "632+": f".632+ bootstrap, {self.n_resamples:,} resamples",
-            "cross_validation": f"cross-validation, {self.n_resamples:,} refits",
-        }[self.method]
-        return f"Internal validation by {how}; {self.n:,} rows{whose}"
+        how = "bootstrap" if self.method == "bootstrap" else "cross-validation"
+        return f"Internal validation by {how}, {self.n_resamples:,} refits; {self.n:,} rows{whose}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         return ["metric", "apparent", "optimism", "corrected", "error", "resamples"], [
@@ -276,7 +266,7 @@ def internal_validation(
         Metrics by identifier or alias, ``"auroc"`` (the C statistic), ``"average_precision"``, ``"oe"`` (observed over expected
         events), or functions of ``(y_true, y_prob)`` that return a number. By default for two classes the C statistic, Brier score,
         calibration intercept (slope 1), calibration slope, O/E and ICI, and for more classes AUROC, Brier score and log loss.
-    method : {"bootstrap", "632", "632+", "cross_validation"}, default "bootstrap"
+    method : {"bootstrap", "cross_validation"}, default "bootstrap"
         Estimator of the optimism; see Notes.
     n_resamples : int, optional
         Number of bootstrap resamples, by default 200; for cross-validation that of folds, which keep the share of each class, by default 10.
@@ -320,14 +310,8 @@ def internal_validation(
     refitted on resample :math:`d_b` of the rows :math:`d`.
 
     - ``"bootstrap"`` (Harrell): :math:`\theta_0 - \frac{1}{B} \sum_b [\theta(m_b, d_b) - \theta(m_b, d)]`.
-    - ``"632"``: :math:`0.368\, \theta_0 + 0.632\, \theta_\mathrm{out}`, with :math:`\theta_\mathrm{out}` the mean over resamples of
-      :math:`\theta(m_b, d \setminus d_b)`.
-    - ``"632+"``: :math:`(1 - w)\, \theta_0 + w\, \theta_\mathrm{out}`, :math:`w = 0.632 / (1 - 0.368 R)`, with the relative overfitting rate
-      :math:`R = (\theta_\mathrm{out} - \theta_0) / (\gamma - \theta_0)` within [0, 1] and :math:`\gamma` the value of the metric if predictors
-      and outcome were independent (0.5 for the C statistic; from permuted outcomes where there is no formula). It is meant for models that
-      overfit strongly, for which the other bootstrap estimates are optimistic.
     - ``"cross_validation"``: the metric on the held-out predictions of all folds together, since a calibration slope needs more events than one fold of a small data set
-      has; the mean over repeats.
+      has; the mean over repeats. Use it for models that memorise their rows, for which the bootstrap is optimistic.
 
     Differences are taken on the scale of each metric. A metric that is undefined in a resample (the slope, where the outcomes are
     separated) is left out of the mean there; ``n`` is the number of resamples in which it was defined.
@@ -340,8 +324,7 @@ def internal_validation(
     ----------
     .. [1] Harrell, F. E., Lee, K. L. and Mark, D. B. (1996). Multivariable prognostic models: issues in developing models, evaluating
        assumptions and adequacy, and measuring and reducing errors. Statistics in Medicine 15, 361-387.
-    .. [2] Efron, B. and Tibshirani, R. (1997). Improvements on cross-validation: the .632+ bootstrap method. JASA 92, 548-560.
-    .. [3] Steyerberg, E. W. et al. (2001). Internal validation of predictive models: efficiency of some procedures for logistic
+    .. [2] Steyerberg, E. W. et al. (2001). Internal validation of predictive models: efficiency of some procedures for logistic
        regression analysis. Journal of Clinical Epidemiology 54, 774-781.
 
     Examples
@@ -354,7 +337,7 @@ def internal_validation(
     >>> y = rng.random(150) < 1 / (1 + np.exp(-X[:, 0]))
     >>> model = LogisticRegression(C=np.inf)
     >>> cal.clinical.internal_validation(model, X, y, metrics=["auroc", "cox_slope"], n_resamples=100, rng=0)
-    Internal validation by bootstrap, 100 resamples; 150 rows, 91 with the event True
+    Internal validation by bootstrap, 100 refits; 150 rows, 91 with the event True
     metric     apparent  optimism  corrected     error  resamples
     auroc        0.7826   0.06632     0.7163  0.003553        100
     cox_slope    1.0000    0.3113     0.6887   0.01326        100
@@ -379,7 +362,7 @@ def internal_validation(
         if cross:
             refits.run_pooled(plan)
         else:
-            refits.run(plan, method)
+            many(lambda number_: refits.run_one(plan[number_]), len(plan))
     failures = refits.failures
     if refits.worked == 0:
         problem = f"every refit failed: {next(iter(failures))}"
@@ -390,7 +373,7 @@ def internal_validation(
             f"{sum(failures.values())} of {len(plan)} refits failed, so the estimate describes the others only; most often: {most}",
             CalibrantWarning,
         )
-    return refits.result(method, len(plan), seed)
+    return refits.result(method, len(plan))
 
 
 def _statistics(metrics: Any, k: int) -> list[Statistic]:
@@ -414,7 +397,7 @@ def _statistic(metric: Any) -> Statistic:
         return NAMED[metric.lower()]
     if isinstance(metric, (str, Metric)):
         known = catalogue[metric]
-        return Statistic(known.id, lambda p: known.of(p)[0], known)
+        return Statistic(known.id, lambda p: known.of(p)[0])
     if not callable(metric):
         problem = f"must be names, metrics or functions of (y_true, y_prob); got {metric!r}"
         raise ArgumentError("metrics", problem, "for example ['auroc']")
@@ -470,24 +453,16 @@ class _Refits:
         self.outside: list[float] = []
         """C statistic of each refit on the rows outside of its resample."""
 
-    def run(self, plan: list[Any], method: str) -> None:
-        """Refit on every resample; statistics are computed on all rows for the bootstrap, else on those outside of the resample."""
-        many(lambda number_: self._run_one(plan[number_], method), len(plan))
-
-    def _run_one(self, train: Indices, method: str) -> None:
-        out = np.setdiff1d(np.arange(self.data.n), train)
-        test = np.arange(self.data.n) if method == "bootstrap" else out
-        if len(test) == 0:
-            self.failures["no row is left out of the resample"] += 1
-            return
+    def run_one(self, train: Indices) -> None:
+        """Refit on a resample; statistics are computed on its own rows and on all."""
         probs = self._probabilities(train)
         if probs is None:
             return
-        if method == "bootstrap":
-            self.training.append(self._values(probs, train))
-            if len(np.unique(self.data.codes[out])) == self.data.k:
-                self.outside.append(auroc(self.data.predictions(probs, out)))
-        self.test.append(self._values(probs, test))
+        self.training.append(self._values(probs, train))
+        self.test.append(self._values(probs, np.arange(self.data.n)))
+        out = np.setdiff1d(np.arange(self.data.n), train)
+        if len(np.unique(self.data.codes[out])) == self.data.k:
+            self.outside.append(auroc(self.data.predictions(probs, out)))
 
     def run_pooled(self, plan: list[Any]) -> None:
         """Values of the held-out predictions of all folds together, one set per repeat."""
@@ -551,62 +526,28 @@ class _Refits:
             return np.full(POINTS, math.nan)
         return np.interp(self.risks, groups.score, fitted, left=math.nan, right=math.nan)
 
-    def estimates(self, method: str, seed: int) -> Estimates:
+    def estimates(self) -> Estimates:
         """The corrected values of all statistics and of the curve."""
         apparent, test = self.apparent, np.array(self.test)
-        training = np.array(self.training) if self.training else None
-        defined = ~np.isnan(test) if training is None else ~np.isnan(training + test)
-        n = defined.sum(axis=0)
-        factor = np.ones(len(n))
-        if training is not None:
+        if self.training:
+            training = np.array(self.training)
+            defined = ~np.isnan(training + test)
             change, inside = training - test, _mean(training, defined)
             optimism = _mean(change, defined)
             corrected = apparent - optimism
         else:
-            change, inside = test, np.full(len(n), math.nan)
-            outside = _mean(test, defined)
-            if method == "632":
-                factor *= INSIDE
-            elif method == "632+":
-                none = self._without_information(seed)
-                room = none - apparent
-                rate = np.divide(outside - apparent, room, out=np.zeros(len(n)), where=room != 0)
-                outside = np.where(rate > 1, none, outside)
-                factor = INSIDE / (1 - (1 - INSIDE) * np.clip(np.nan_to_num(rate), 0, 1))
-            optimism = factor * (apparent - outside)
-            # Cross-validation does not use the apparent value, which may be undefined.
-            corrected = outside if method == "cross_validation" else apparent - optimism
+            defined = ~np.isnan(test)
+            change, inside = test, np.full(len(apparent), math.nan)
+            corrected = _mean(test, defined)
+            optimism = apparent - corrected
+        n = defined.sum(axis=0)
         spread = np.sqrt(_mean(np.square(change - _mean(change, defined)), defined) * n / np.maximum(n - 1, 1))
-        error = np.where((n > 1) & ~np.isnan(corrected), factor * spread / np.sqrt(np.maximum(n, 1)), math.nan)
+        error = np.where((n > 1) & ~np.isnan(corrected), spread / np.sqrt(np.maximum(n, 1)), math.nan)
         return Estimates(apparent, inside, _mean(test, defined), optimism, corrected, n, error)
 
-    def _without_information(self, seed: int) -> Floats:
-        """Values of the statistics if outcomes were independent of the predictions, and the flat curve at the event rate."""
-        p = self.predictions
-        labels, probs = np.asarray(p.labels), np.asarray(p.probs)
-        weight: dict[str, Any] = {} if p.weight is None else {"sample_weight": np.asarray(p.weight)}
-        orders = [generator(seed, (1 << 32) + number_).permutation(len(labels)) for number_ in range(PERMUTATIONS)]
-        values = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            shuffled = [Predictions(labels[order], probs, **weight) for order in orders]
-            for each in self.statistics:
-                if each.formula is auroc:
-                    values.append(0.5)
-                elif each.metric is not None and each.metric.is_row_mean:
-                    # Every label with every prediction: a mean over rows needs one constant label at a time.
-                    shares = np.bincount(labels, p.weight, self.data.k)
-                    same = [Predictions(np.full(len(labels), k), probs, **weight) for k in range(len(shares))]
-                    values.append(float(shares @ [each.formula(one) for one in same]) / float(shares.sum()))
-                else:
-                    drawn = [_value(each, one)[0] for one in shuffled]
-                    values.append(float(np.nanmean(drawn)) if not np.isnan(drawn).all() else math.nan)
-        rate = float(np.average(labels, weights=weight.get("sample_weight")))
-        return np.concatenate([values, np.full(len(self.apparent) - len(values), rate)])
-
-    def result(self, method: str, count: int, seed: int) -> InternalValidation:
+    def result(self, method: str, count: int) -> InternalValidation:
         """The statistics and the curve, apparent and corrected for optimism by so many refits."""
-        estimates, data, curve = self.estimates(method, seed), self.data, None
+        estimates, data, curve = self.estimates(), self.data, None
         rows = []
         for place, each in enumerate(self.statistics):
             numbers = [part[place].item() for part in estimates]
@@ -649,7 +590,7 @@ def _remarks(refits: _Refits, count: int) -> Iterator[str]:
     if refits.outside and inside >= MEMORISED and inside - float(np.mean(refits.outside)) > FORGOTTEN:
         yield (
             f"the model memorises its training rows: C statistic {inside:.2f} there and {np.mean(refits.outside):.2f} on rows left out; the "
-            "bootstrap then corrects too little, so use method='632+' or 'cross_validation'"
+            "bootstrap then corrects too little, so use method='cross_validation'"
         )
     if groups is not None and groups.max() + 1 < FEW_GROUPS:
         yield f"only {int(groups.max()) + 1} clusters: the estimate depends on few of them"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.curves import fit_line
 from ..curves.local_regression import loess_at, tie_groups, weighted_quantile
-from ..curves.logistic_regression import CLIP, groups_of, logit, separating_side
+from ..curves.logistic_regression import CLIP, groups_of, logit
 from ..errors import (
     ArgumentError,
     BoundaryScoresWarning,
@@ -33,7 +33,7 @@ from ..inference.seeds import seed_of
 from ..input.convert import column, missing_values, numbers
 from ..metrics.point.totals import logit_shift
 from ..metrics.registry import catalogue
-from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
+from ..util.checks import check_fraction, check_whole, least_resamples
 from ..util.results import Result, number, plain_value
 from ..views.keywords import documents_keywords
 from ..views.view import View
@@ -53,13 +53,11 @@ from .censoring import (
 )
 
 Floats = NDArray[np.float64]
-Link = Literal["logit", "cloglog"]
 
 # The smoother of the calibration curve, as for `ici`.
 SPAN, DEGREE = 0.75, 2
 # Largest share of replicates without a value at which an interval is still reported.
 MOST_UNDEFINED = 0.1
-STEPS, TOLERANCE = 100, 1e-10
 # Groups of risk within which censoring is estimated, rows censored in each on average, and the level of the test of dependence.
 MOST_STRATA, CENSORED_PER_STRATUM, DEPENDENT = 5, 10, 0.05
 # An AUROC this close to 0 or 1 is perfect up to the rounding of weights.
@@ -118,8 +116,6 @@ class SurvivalSummary(Result):
         ``measures``, each with ``measure``, ``value``, ``low``, ``high``, ``standard_error`` and ``method``.
     level : float
         Confidence level of the intervals.
-    link : str
-        Scale of the calibration intercept and slope.
     censoring : str
         How the censoring weights were obtained.
     notes : tuple of str
@@ -134,7 +130,6 @@ class SurvivalSummary(Result):
 
     horizons: tuple[HorizonSummary, ...]
     level: float
-    link: str
     censoring: str
     notes: tuple[str, ...] = ()
 
@@ -160,7 +155,7 @@ class SurvivalSummary(Result):
             }
             counts = {name: value for name, value in vars(part).items() if name != "measures"}
             parts.append({**plain_value(counts), "measures": named})
-        found = {"level": self.level, "link": self.link, "censoring": self.censoring, "horizons": parts}
+        found = {"level": self.level, "censoring": self.censoring, "horizons": parts}
         return found | ({"notes": list(self.notes)} if self.notes else {}) | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -184,7 +179,7 @@ class SurvivalSummary(Result):
         return ["measure", "value", f"{share} low", "high", "interval"], rows
 
     def _notes(self) -> list[str]:
-        lines = [f"censoring: {self.censoring}", f"intercept and slope on the {self.link} scale"]
+        lines = [f"censoring: {self.censoring}"]
         for part in self.horizons:
             lines += [f"{NAMES[m.measure]} at {part.horizon:g}: {m.reason}" for m in part.measures if m.reason]
         return [*lines, *self.notes]
@@ -240,7 +235,6 @@ def survival_summary(
     cause: int | None = None,
     groups: Any = None,
     sample_weight: Any = None,
-    link: Link = "logit",
     level: float = 0.95,
     n_resamples: int = 200,
     rng: Any = 0,
@@ -268,8 +262,6 @@ def survival_summary(
         rows, or groups of predicted risk where censoring depends on it; a constant, such as ``0 * time``, for one in any case.
     sample_weight : array-like of shape (N,), optional
         Importance weight of each row; only ratios matter.
-    link : {"logit", "cloglog"}, default "logit"
-        Scale of the calibration intercept and slope. ``"cloglog"`` is the scale of proportional hazards.
     level
     n_resamples : int, default 200
         Number of bootstrap replicates for the intervals of ICI, E50 and E90; 0 for none.
@@ -306,8 +298,8 @@ def survival_summary(
       interval is on the scale :math:`\log(-\log(1 - O))`. The O/E ratio divides it by the mean of all predicted risks; its interval is on the log
       scale and regards the mean as fixed, which is conservative [1]_. The standard error is Greenwood's; with competing events, weights or
       groups it is that of the infinitesimal jackknife.
-    - Calibration intercept (slope fixed at 1) and slope: regression of the outcome on the log-odds of the predicted risk, or on
-      :math:`\log(-\log(1 - p))`, weighted by :math:`w_i`, with sandwich standard errors. Risks within 1e-12 of 0
+    - Calibration intercept (slope fixed at 1) and slope: regression of the outcome on the log-odds of the predicted risk,
+      weighted by :math:`w_i`, with sandwich standard errors. Risks within 1e-12 of 0
       or 1 are truncated there, where a few rows can dominate the slope.
     - ICI, E50, E90: distances of the predicted risks of all rows, censored ones too, from a LOESS curve (degree 2, span 0.75, as for `ici`) of the outcome with
       weights :math:`w_i` [3]_. The bootstrap, in which the weights are estimated anew, is corrected for bias as by `interval`.
@@ -360,9 +352,7 @@ def survival_summary(
     scaled Brier score (IPA)   0.1149  0.03802   0.1919  jackknife
     AUROC                      0.7057   0.6412   0.7629  logit, jackknife
     censoring: Kaplan-Meier; no significant dependence on the predicted risk (log-rank test: p = 0.2)
-    intercept and slope on the logit scale
     """
-    check_choice(link, "link", ("logit", "cloglog"))
     check_whole(n_resamples, "n_resamples", 0)
     check_fraction(level, "level")
     follow_up = read_follow_up(time, event, cause, groups, sample_weight)
@@ -374,7 +364,7 @@ def survival_summary(
         found = data.known(place)
         risk = data.risk[:, place]
         measures = [
-            *_point_measures(found, risk, link, float(level)),
+            *_point_measures(found, risk, float(level)),
             *_smooth(data, place, found, float(level), n_resamples, seed),
         ]
         hint_at_mistakes(found, risk)
@@ -384,7 +374,7 @@ def survival_summary(
         parts.append(
             HorizonSummary(found.horizon, len(risk), **counts_of(found), effective_size=size, measures=tuple(measures))
         )
-    return SurvivalSummary(tuple(parts), float(level), link, data.censoring, tuple(notes))
+    return SurvivalSummary(tuple(parts), float(level), data.censoring, tuple(notes))
 
 
 def read_survival(y_prob: Any, follow_up: FollowUp, horizon: Any, *, stratify: bool = True) -> SurvivalInput:
@@ -462,7 +452,7 @@ def view_of(found: Known, score: Floats) -> View:
     return View(score[used], found.outcome[used], None if equal else weight, "unit" if equal else "importance")
 
 
-def _point_measures(found: Known, risk: Floats, link: str, level: float) -> list[SurvivalMeasure]:
+def _point_measures(found: Known, risk: Floats, level: float) -> list[SurvivalMeasure]:
     """The measures whose standard errors have a closed form."""
     own = found.follow_up.weight
     mean = float(own @ risk) / float(own.sum())
@@ -476,8 +466,8 @@ def _point_measures(found: Known, risk: Floats, link: str, level: float) -> list
     ]
     tasks: list[tuple[str, str, Callable[[], Interval]]] = [
         ("observed_expected_ratio", f"log, {how}", lambda: _ratio(observed, mean, level)),
-        ("calibration_intercept", "sandwich", lambda: _intercept(found, risk, link, level)),
-        ("calibration_slope", "sandwich", lambda: _slope(found, risk, link, level)),
+        ("calibration_intercept", "sandwich", lambda: _intercept(found, risk, level)),
+        ("calibration_slope", "sandwich", lambda: _slope(found, risk, level)),
         ("brier", "jackknife", lambda: _brier(found, risk, level)),
         ("scaled_brier", "jackknife", lambda: _scaled_brier(found, risk, level)),
         ("auroc", "logit, jackknife", lambda: _auroc(found, risk, level)),
@@ -512,86 +502,39 @@ def _ratio(observed: Interval, mean: float, level: float) -> Interval:
     return Interval(value, value / step, value * step, error / mean)
 
 
-def _scale(link: str, risk: Floats) -> Floats:
-    """The predicted risks on the scale of the regression, truncated at 1e-12 and 1 - 1e-12."""
-    if link == "logit":
-        return logit(risk)
-    return np.log(-np.log1p(-np.clip(risk, CLIP, 1 - CLIP)))
+def _moments(eta: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Residual of each row of a logistic regression in its linear predictor, and the variance of its outcome."""
+    mu = 1 / (1 + np.exp(-np.clip(eta, -700, 700)))
+    return y - mu, mu * (1 - mu)
 
 
-def _moments(link: str, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """Score of each row in its linear predictor, minus its derivative (observed information), and its expectation (Fisher information)."""
-    if link == "logit":
-        mu = 1 / (1 + np.exp(-np.clip(eta, -700, 700)))
-        return y - mu, mu * (1 - mu), mu * (1 - mu)
-    eta = np.clip(eta, -700, 6.5)
-    hazard = np.exp(eta)
-    mu = -np.expm1(-hazard)
-    slope = hazard * np.exp(-hazard)
-    score = hazard * (y / mu - 1)
-    return score, -score + hazard * y * slope / mu**2, hazard * slope / mu
-
-
-def _intercept(found: Known, risk: Floats, link: str, level: float) -> Interval:
-    """Shift of all predictions on the scale of the link that makes their weighted mean the observed risk."""
+def _intercept(found: Known, risk: Floats, level: float) -> Interval:
+    """Shift of all log-odds that makes the weighted mean of the predictions the observed risk."""
     w, y = found.weight, found.outcome.astype(np.float64)
-    used = w > 0
-    feature = _scale(link, risk)
-    if not ((risk > 0) & (risk < 1))[used].any():
+    used, inner = w > 0, (risk > 0) & (risk < 1)
+    if not inner[used].any():
         raise UndefinedMetricError("y_prob", "every predicted risk is 0 or 1, so the intercept is not identified")
-    if link == "logit":
-        shift = logit_shift(risk[used], w[used], float(w @ y))
-    else:
-        shift = _fit(np.ones((int(used.sum()), 1)), feature[used], y[used], w[used], link, np.zeros(1), found)[0]
+    shift = logit_shift(risk[used], w[used], float(w @ y))
     if math.isinf(shift):
         return Interval(shift, math.nan, math.nan, math.nan)
-    score, observed, _ = _moments(link, shift + feature, y)
-    if link == "logit":  # a shift does not change risks of exactly 0 and 1
-        inner = (risk > 0) & (risk < 1)
-        score, observed = np.where(inner, score, y - risk), np.where(inner, observed, 0.0)
-    return _wald(shift, found.standard_error(w * score / float(w @ observed)), level)
+    residual, variance = _moments(shift + logit(risk), y)
+    # A shift does not change risks of exactly 0 and 1.
+    residual, variance = np.where(inner, residual, y - risk), np.where(inner, variance, 0.0)
+    return _wald(shift, found.standard_error(w * residual / float(w @ variance)), level)
 
 
-def _slope(found: Known, risk: Floats, link: str, level: float) -> Interval:
-    """Slope of the regression with a free intercept."""
+def _slope(found: Known, risk: Floats, level: float) -> Interval:
+    """Slope of the logistic regression with a free intercept."""
     w, y = found.weight, found.outcome.astype(np.float64)
-    used = w > 0
-    feature = _scale(link, risk)
-    if np.ptp(feature[used]) == 0:
+    feature = logit(risk)
+    if np.ptp(feature[w > 0]) == 0:
         raise UndefinedMetricError("y_prob", "all predicted risks are equal, so the slope is not identified")
-    groups = groups_of(view_of(found, risk))
     columns = np.column_stack([np.ones(len(feature)), feature])
-    if link == "logit":
-        line = fit_line(groups).coefficients
-    else:
-        if separating_side(groups, 1, _scale(link, groups.score)):
-            raise UndefinedMetricError("y_prob", "a threshold separates the outcomes, so the slope is infinite")
-        line = _fit(columns[used], np.zeros(int(used.sum())), y[used], w[used], link, np.array([0.0, 1.0]), found)
-    score, observed, _ = _moments(link, columns @ line, y)
-    bread = columns.T @ ((w * observed)[:, None] * columns)
-    share = (w * score)[:, None] * columns @ np.linalg.inv(bread)
+    line = fit_line(groups_of(view_of(found, risk))).coefficients
+    residual, variance = _moments(columns @ line, y)
+    bread = columns.T @ ((w * variance)[:, None] * columns)
+    share = (w * residual)[:, None] * columns @ np.linalg.inv(bread)
     return _wald(float(line[1]), found.standard_error(share[:, 1]), level)
-
-
-def _fit(columns: Floats, offset: Floats, y: Floats, w: Floats, link: str, start: Floats, found: Known) -> Floats:
-    """Maximise the weighted likelihood by Fisher scoring, with halved steps where it would fall."""
-    _rate_inside(found)
-
-    def loss(line: Floats) -> float:
-        hazard = np.exp(np.clip(offset + columns @ line, -700, 6.5))
-        return float(w @ ((1 - y) * hazard - y * np.log(-np.expm1(-hazard))))
-
-    line = start
-    for _ in range(STEPS):
-        score, _, fisher = _moments(link, offset + columns @ line, y)
-        step = np.linalg.solve(columns.T @ ((w * fisher)[:, None] * columns), columns.T @ (w * score))
-        now = loss(line)
-        while loss(line + step) > now + 1e-12 * (1 + abs(now)) and np.abs(step).max() > TOLERANCE:
-            step = step / 2
-        line = line + step
-        if np.abs(step).max() <= TOLERANCE * max(1.0, float(np.abs(line).max())):
-            return line
-    raise UndefinedMetricError("y_prob", "the likelihood could not be maximized", "use more data")
 
 
 def _brier(found: Known, risk: Floats, level: float) -> Interval:

@@ -52,7 +52,7 @@ class ForestDiagram(Diagram):
     pooled : PooledEstimate
         The pooled estimate with its confidence and prediction intervals.
     kind : str
-        What the groups are: ``"group"`` or ``"period"``.
+        What the groups are.
     heading : str
         Name of the measure.
     ideal : float or None
@@ -235,7 +235,7 @@ def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | N
     Parameters
     ----------
     validation : GroupValidation or PooledEstimate
-        Result of `validate_by_group`, `validate_by_period` or `pool_estimates`.
+        Result of `validate_by_group` or `pool_estimates`.
     metric : str, optional
         Measure of a `GroupValidation`, such as ``"slope"``; by default its first.
 
@@ -254,7 +254,6 @@ def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | N
     See Also
     --------
     calibrant.clinical.validate_by_group : Estimates by centre.
-    calibrant.clinical.validate_by_period : Estimates by period.
     calibrant.inference.pool_estimates : Estimates computed elsewhere.
 
     Examples
@@ -276,7 +275,7 @@ def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | N
     if not isinstance(validation, GroupValidation):
         raise InputTypeError(
             "validation",
-            f"expected the result of validate_by_group, validate_by_period or pool_estimates; got {type(validation).__name__}",
+            f"expected the result of validate_by_group or pool_estimates; got {type(validation).__name__}",
         )
     metric = next(iter(validation.pooled)) if metric is None else metric
     pooled, measure = validation[metric], validation.measures[metric]
@@ -291,7 +290,7 @@ def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | N
         np.array([each.weight for each in estimates]),
         tuple(each.reason for each in estimates),
         pooled,
-        validation.kind,
+        "group",
         NAMES_OF.get(metric, measure.heading),
         measure.ideal,
         measure.decimals,

@@ -209,9 +209,7 @@ def _one_sided(asked: Asked, fit: Regression, drop: float) -> Ends:
     value = asked.value
     free = np.abs(fit.offset) < LARGEST_LOGIT
     if np.any(fit.outcome[free] != (value > 0)):
-        raise UndefinedMetricError(
-            asked.metric.id, "is infinite because of scores of 0 or 1", "use edge='drop' to leave them out"
-        )
+        raise UndefinedMetricError(asked.metric.id, "is infinite because of scores of 0 or 1", "drop these rows")
     free_rows = fit._replace(
         columns=fit.columns[free], offset=fit.offset[free], weight=fit.weight[free], outcome=fit.outcome[free]
     )

@@ -161,14 +161,11 @@ class PooledEstimate(Result):
             f"Q {number(self.q)} on {len(self.estimates) - 1} degrees of freedom, p = {pvalue_text(self.q_pvalue)}"
         )
         if self.trend is not None:
-            lines.append(trend_words(self.trend))
+            slope, low, high = map(number, (self.trend.slope, self.trend.low, self.trend.high))
+            lines.append(
+                f"trend {slope} [{low}, {high}] per unit of the covariate, p = {pvalue_text(self.trend.pvalue)}"
+            )
         return [*lines, *(f"note: {note}" for note in self.notes)]
-
-
-def trend_words(trend: Trend, unit: str = "unit of the covariate") -> str:
-    """A trend as a line of text."""
-    ends = f"[{number(trend.low)}, {number(trend.high)}]"
-    return f"trend {number(trend.slope)} {ends} per {unit}, p = {pvalue_text(trend.pvalue)}"
 
 
 @documents_keywords()
@@ -233,7 +230,6 @@ def pool_estimates(
     See Also
     --------
     calibrant.clinical.validate_by_group : Estimate and pool calibration and discrimination by centre.
-    calibrant.clinical.validate_by_period : The same by periods of time.
     calibrant.figures.forest_diagram : Forest plot of the result.
 
     Notes

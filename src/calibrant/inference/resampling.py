@@ -23,7 +23,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..views.lenses import AnyView, has_one_event, value_options
-from ..views.view import RestOfRows, Rows, VectorView, View
+from ..views.view import RestOfRows, VectorView, View
 from .cells import (
     MANY_COPIES,
     ROW_BYTES,
@@ -269,7 +269,7 @@ class PredictionSampler:
 Sampler = RowSampler | PredictionSampler | CellSampler
 
 
-def clusters_of(rows: Predictions | Rows | None) -> list[Array]:
+def clusters_of(rows: Predictions | None) -> list[Array]:
     """The rows of each group."""
     groups = None if rows is None else rows.groups
     if rows is None or groups is None:
@@ -405,8 +405,8 @@ def remember(metric: Metric, source: Any, options: Mapping[str, Any], value: flo
 
 
 def view_keywords(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords that determine the views of a metric: lens, selection, rows left out, and substitutes for data that it needs."""
-    own = [keyword for keyword in ("form", "edge") if keyword in metric.options]
+    """The keywords that determine the views of a metric: lens, selection, `form`, and substitutes for data that it needs."""
+    own = ("form",) if "form" in metric.options else ()
     return {keyword: keywords[keyword] for keyword in ("lens", "where", *own, *metric.instead) if keyword in keywords}
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..errors import ProbabilityError
 from ..util import kernels
 from ..util.blocks import map_blocks, rows_per_block
-from ..util.kernels import compiled, scan_pairs, top_rows, top_rows_narrow
+from ..util.kernels import compiled, scan_pairs, top_rows
 from .convert import frozen, missing_values, rounding_of
 
 Array = NDArray[Any]
@@ -66,7 +66,7 @@ def quick_matrix(probs: Array, labels: Array, tolerance: float) -> tuple[Array, 
     if not _plain(probs, labels):
         return None
     rows, columns = probs.shape
-    kernel = compiled(top_rows_narrow if columns <= NARROW else top_rows, probs.size)
+    kernel = compiled(top_rows, probs.size)
     if kernel is None:
         return None
     flat, labels = frozen(probs.reshape(-1)), frozen(labels)  # numba would compile again for writeable arrays
@@ -82,9 +82,7 @@ def quick_matrix(probs: Array, labels: Array, tolerance: float) -> tuple[Array, 
 
     def work(start: int, stop: int) -> int:
         rows, entries = slice(start, stop), slice(start * columns, stop * columns)
-        found = kernel(
-            flat[entries], bits[entries], labels[rows], columns, one, zero, surely, top_bits[rows], correct[rows]
-        )
+        found = kernel(flat[entries], bits[entries], labels[rows], one, zero, surely, top_bits[rows], correct[rows])
         return int(found)
 
     found = map_blocks(work, rows, rows_per_block(columns, COMPILED_ENTRIES), columns=columns)
@@ -224,7 +222,8 @@ def _raise_for_row(probs: Array, row: int, tolerance: float) -> None:
     raise ProbabilityError(
         "y_prob",
         f"each row must sum to 1 within {tolerance:.4g}; got a sum of {shown}",
-        "pass normalize=True to rescale, multilabel=True if the columns are independent, or input='logit' if these are logits",
+        "use Predictions(..., normalize=True) to rescale, Predictions(..., multilabel=True) if the columns are independent, "
+        "or Predictions(..., input='logit') if these are logits",
         row=row,
     )
 
@@ -238,11 +237,11 @@ def _outside(probs: Array, row: int, column: int | None) -> ProbabilityError:
             "y_prob", missing_values(count), "drop or fill these rows", row=row, column=column, count=count
         )
     if -1e-3 <= value <= 1 + 1e-3:
-        remedy = "pass clip=True if this is rounding error"
+        remedy = "use Predictions(..., clip=True) if this is rounding error"
     elif np.isinf(value):
-        remedy = "drop or correct the row, or use input='logit' if these are logits"
+        remedy = "drop or correct the row, or use Predictions(..., input='logit') if these are logits"
     elif np.isfinite(probs).all() and probs.min() >= 0 and 1 < probs.max() <= 100 and probs.max() > 20:
         remedy = "divide by 100 if these are percentages"
     else:
-        remedy = "use input='logit' if these are logits"
+        remedy = "use Predictions(..., input='logit') if these are logits"
     return ProbabilityError("y_prob", f"probabilities must be in [0, 1]; got {value!r}", remedy, row=row, column=column)

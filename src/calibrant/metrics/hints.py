@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import CLIP
-from ..errors import ArgumentError, BoundaryScoresWarning, warn_caller
+from ..errors import BoundaryScoresWarning, warn_caller
 from ..views.view import FixedRest, VectorView, View
 
 Array = NDArray[Any]
@@ -21,7 +21,7 @@ def _are_sure(scores: Array) -> Any:
     return (scores < CLIP) | (scores.astype(np.float64) > 1 - CLIP)
 
 
-def warn_of_sure_scores(view: AnyView, who: str, edge: str | None = None, effect: str = DOMINATED) -> None:
+def warn_of_sure_scores(view: AnyView, who: str, effect: str = DOMINATED) -> None:
     """Warn of scores within 1e-12 of 0 and 1, whose log-odds are truncated, and of the effect; once per view."""
     scores = view.raw_score if isinstance(view, View) else view.raw_probs
     if not view.n:
@@ -32,21 +32,8 @@ def warn_of_sure_scores(view: AnyView, who: str, edge: str | None = None, effect
     sure = _are_sure(scores)
     rows = sure if scores.ndim == 1 else sure.any(axis=1)
     problem = f"{np.count_nonzero(rows):,} of {view.n:,} rows have a score within {CLIP:g} of 0 or 1"
-    if edge == "drop":
-        wrong = int(np.count_nonzero(np.abs(view.outcome - view.score)[rows] > 0.5))  # type: ignore[union-attr]
-        problem += f" and are left out, {wrong:,} of them with the other outcome"
-        warn_caller(BoundaryScoresWarning(who, problem, "use edge='clip' to keep them"))
-        return
-    leave_out = "drop these rows" if edge is None else "use edge='drop' to leave these rows out"
-    remedy = f"clip the scores at 1e-6 and 1 - 1e-6, or {leave_out}"
+    remedy = "clip the scores at 1e-6 and 1 - 1e-6, or drop these rows"
     warn_caller(BoundaryScoresWarning(who, f"{problem}; {effect}", remedy))
-
-
-def refuse_dropped() -> None:
-    """Raise for a sketch, whose first and last cells hold scores of 0 and 1 together with others."""
-    raise ArgumentError(
-        "edge", "'drop' requires the rows: a sketch does not keep scores of 0 and 1 apart", "pass the rows instead"
-    )
 
 
 def inside(view: View) -> View:

@@ -1,11 +1,11 @@
-"""The matrix of a Mahalanobis distance between forecast and label, learned from feedback on single errors."""
+"""The matrix of a Mahalanobis distance between forecast and label, learned from ratings of single errors."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ MOST_STEPS, SETTLED = 100_000, 1e-13
 
 @dataclass(frozen=True, repr=False)
 class LearnedMatrix(Result):
-    """Matrix of a Mahalanobis distance that was learned from feedback.
+    """Matrix of a Mahalanobis distance that was learned from ratings.
 
     Returned by `learn_matrix`; ``gece(..., distance="mahalanobis", matrix=result.matrix)`` uses it.
 
@@ -36,28 +36,24 @@ class LearnedMatrix(Result):
         Symmetric positive semi-definite matrix whose rows sum to 0.
     classes : tuple
         The classes, in the order of its rows.
-    feedback : {"ratings", "comparisons"}
-        Kind of the feedback.
     n : int
-        Number of ratings or comparisons.
+        Number of ratings.
     agreement : float
-        Share of the comparisons that the distance orders as given; for ratings the share of their variance that the distance
-        explains, NaN where all are equal.
+        Share of the variance of the ratings that the distance explains; NaN where all are equal.
     shrinkage : float
         Weight of the Euclidean distance.
     """
 
     matrix: Floats
     classes: tuple[Any, ...]
-    feedback: Literal["ratings", "comparisons"]
     n: int
     agreement: float
     shrinkage: float
 
     def _title(self) -> str:
-        what = "variance of the ratings explained" if self.feedback == "ratings" else "comparisons reproduced"
         share = "-" if math.isnan(self.agreement) else f"{100 * self.agreement:.1f}%"
-        return f"Matrix of {len(self.classes)} classes from {several(self.n, self.feedback[:-1])}; {what}: {share}"
+        count = several(self.n, "rating")
+        return f"Matrix of {len(self.classes)} classes from {count}; variance of the ratings explained: {share}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         names = [str(name) for name in self.classes]
@@ -71,17 +67,10 @@ class LearnedMatrix(Result):
 
 
 @documents_keywords()
-def learn_matrix(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    ratings: Any = None,
-    worse: Any = None,
-    shrinkage: float = 0.01,
-) -> LearnedMatrix:
-    r"""Learn from feedback how severe a confusion between classes is, for the distance ``"mahalanobis"`` of `gece`.
+def learn_matrix(y_true: Any, y_prob: Any = None, *, ratings: Any, shrinkage: float = 0.01) -> LearnedMatrix:
+    r"""Learn from ratings how severe a confusion between classes is, for the distance ``"mahalanobis"`` of `gece`.
 
-    An expert sees some forecasts with their labels and either rates how bad each error is, or states which of two errors is worse.
+    An expert sees some forecasts with their labels and rates how bad each error is.
     The matrix :math:`M` of the distance :math:`d(\hat p, y) = \sqrt{(\hat p - y)^\top M (\hat p - y)}` is then estimated, so that
     confusions of classes that are alike count less than those of classes that are not.
 
@@ -89,24 +78,22 @@ def learn_matrix(
     ----------
     y_true
     y_prob
-    ratings : array-like of shape (N,), optional
+    ratings : array-like of shape (N,)
         Severity of the error of each row, on a scale on which 0 denotes none and twice the number is twice as bad.
-    worse : array-like of int of shape (m, 2), optional
-        Pairs of rows, in place of `ratings`: the error of the first is worse than that of the second.
     shrinkage : float, default 0.01
-        Weight of the Euclidean distance, to which confusions without feedback are shrunk.
+        Weight of the Euclidean distance, to which confusions without ratings are shrunk.
 
     Returns
     -------
     LearnedMatrix
-        Result with the attributes ``matrix``, ``classes``, ``agreement``, ``feedback``, ``n`` and ``shrinkage``.
+        Result with the attributes ``matrix``, ``classes``, ``agreement``, ``n`` and ``shrinkage``.
 
     Raises
     ------
     ArgumentError
-        If neither or both kinds of feedback are given, or it is invalid.
+        If a rating is negative, or all are 0.
     ShapeError
-        If there is not one rating for each row, or `worse` does not consist of pairs.
+        If there is not one rating for each row.
 
     See Also
     --------
@@ -114,17 +101,15 @@ def learn_matrix(
 
     Notes
     -----
-    The generalised Mahalanobis distance is that of [1]_, which leaves learning the matrix from experts to future work. The estimators
-    are chosen here, as plain forms of metric learning [2]_. With :math:`\delta_i = \hat p_i - y_i`, :math:`D_i = \delta_i^\top A \delta_i`
+    The generalised Mahalanobis distance is that of [1]_, which leaves learning the matrix from experts to future work. The estimator
+    is chosen here, as a plain form of metric learning [2]_. With :math:`\delta_i = \hat p_i - y_i`, :math:`D_i = \delta_i^\top A \delta_i`
     and ratings :math:`r_i` of weight :math:`w_i` (`sample_weight` or `counts`), :math:`M = c A` with :math:`c = \sum_i w_i r_i^2 / \sum_i w_i
     \lVert \delta_i \rVert^2` and
 
     .. math:: A = \arg\min_{A \succeq 0,\, A 1 = 0} \frac{\sum_i w_i (D_i - r_i^2 / c)^2}{\sum_i w_i} + \lambda \lVert A - P \rVert_F^2,
 
-    where :math:`P = I - 1 1^\top / K` gives the Euclidean distance and :math:`\lambda` is `shrinkage`. For :math:`m` comparisons of row
-    :math:`a` with row :math:`b` the first term is the logistic loss :math:`\frac{1}{m} \sum \log(1 + e^{D_b - D_a})`, and :math:`M` is scaled to
-    the trace of :math:`P`, since comparisons determine no unit. Errors sum to 0, so that only :math:`P M P` matters for the distance: the
-    solution with rows that sum to 0 is returned. Both problems are convex and are solved by projected gradient steps.
+    where :math:`P = I - 1 1^\top / K` gives the Euclidean distance and :math:`\lambda` is `shrinkage`. Errors sum to 0, so that only :math:`P M P` matters for the distance: the
+    solution with rows that sum to 0 is returned. The problem is convex and is solved by projected gradient steps.
 
     References
     ----------
@@ -146,9 +131,6 @@ def learn_matrix(
     4.0
     """
     check_positive(shrinkage, "shrinkage")
-    if (ratings is None) == (worse is None):
-        given = "requires ratings or comparisons" if ratings is None else "cannot be combined with worse"
-        raise ArgumentError("ratings", given, "pass ratings or worse" if ratings is None else "give one of them")
     predictions = as_predictions(y_true, y_prob)
     [view] = views_of(predictions, "canonical")
     assert isinstance(view, VectorView)
@@ -156,15 +138,9 @@ def learn_matrix(
     classes = predictions.classes or tuple(range(view.k))
     basis = _basis(view.k)
     points = gaps @ basis
-    if ratings is not None:
-        core, count, agreement = _from_ratings(points, _ratings(ratings, predictions), view.weights, float(shrinkage))
-    else:
-        if view.weight_kind != "unit":
-            raise ArgumentError("worse", "cannot be combined with weights of rows", "repeat pairs instead")
-        core, count, agreement = _from_pairs(points, _pairs(worse, view.n), float(shrinkage))
+    core, count, agreement = _from_ratings(points, _ratings(ratings, predictions), view.weights, float(shrinkage))
     matrix = basis @ core @ basis.T
-    kind: Literal["ratings", "comparisons"] = "comparisons" if ratings is None else "ratings"
-    return LearnedMatrix((matrix + matrix.T) / 2, tuple(classes), kind, count, agreement, float(shrinkage))
+    return LearnedMatrix((matrix + matrix.T) / 2, tuple(classes), count, agreement, float(shrinkage))
 
 
 def _basis(k: int) -> Floats:
@@ -190,18 +166,6 @@ def _ratings(given: Any, predictions: Predictions) -> Floats:
     return values if kept is None else values[kept]
 
 
-def _pairs(given: Any, n: int) -> NDArray[np.intp]:
-    values = numbers(column(given, "worse").array, "worse")
-    if values.ndim != 2 or values.shape[1] != 2:
-        raise ShapeError("worse", f"expected pairs of rows; got shape {values.shape}", "for example [(0, 1), (2, 0)]")
-    if values.dtype.kind not in "iu" or (values < 0).any() or (values >= n).any():
-        raise ArgumentError("worse", f"must be indices of rows from 0 to {n - 1}")
-    same = np.flatnonzero(values[:, 0] == values[:, 1])
-    if len(same):
-        raise ArgumentError("worse", f"pair {same[0]} compares row {values[same[0], 0]} with itself", "leave it out")
-    return values.astype(np.intp)
-
-
 def _from_ratings(points: Floats, ratings: Floats, weight: Floats, shrinkage: float) -> tuple[Floats, int, float]:
     used = weight > 0
     points, ratings, share = points[used], ratings[used], weight[used] / weight.sum()
@@ -220,26 +184,6 @@ def _from_ratings(points: Floats, ratings: Floats, weight: Floats, shrinkage: fl
     spread = share @ np.square(ratings - share @ ratings)
     agreement = 1 - share @ np.square(ratings - found) / spread if spread > 1e-24 * (share @ ratings**2) else math.nan
     return core, int(used.sum()), float(agreement)
-
-
-def _from_pairs(points: Floats, pairs: NDArray[np.intp], shrinkage: float) -> tuple[Floats, int, float]:
-    first, second = points[pairs[:, 0]], points[pairs[:, 1]]
-
-    def margins(core: Floats) -> Floats:
-        return np.einsum("ij,jk,ik->i", first, core, first) - np.einsum("ij,jk,ik->i", second, core, second)
-
-    def gradient(core: Floats) -> Floats:
-        pull = -1 / (1 + np.exp(np.minimum(margins(core), 700.0))) / len(pairs)
-        return (first.T * pull) @ first - (second.T * pull) @ second
-
-    # The squared norm of a a' - b b'.
-    inner = np.einsum("ij,ij->i", first, second)
-    norm = np.square(np.square(first).sum(axis=1)) + np.square(np.square(second).sum(axis=1)) - 2 * np.square(inner)
-    if not (norm > 0).any():
-        raise ArgumentError("worse", "compares equal errors only", "compare different errors")
-    core = _projected(gradient, points.shape[1], float(norm.mean()) / 4, shrinkage)
-    agreement = float((margins(core) > 0).mean())
-    return core * points.shape[1] / float(np.trace(core)), len(pairs), agreement
 
 
 def _projected(gradient: Callable[[Floats], Floats], size: int, steepest: float, shrinkage: float) -> Floats:

@@ -35,7 +35,7 @@ from ..views.lenses import Combine, Lens, combination, has_one_event, shared_nam
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .forms import FORMS, Fitted, Form, Path
-from .hints import inside, refuse_dropped, warn_of_sure_scores
+from .hints import warn_of_sure_scores
 from .names import function_named, metric_with_option, named, nearest
 from .properties import PROPERTIES
 from .references import references
@@ -435,7 +435,7 @@ class Metric:
         name = views[0].lens if len(views) == 1 else shared_name(views)
         value = self.value_of(views, options, **together)
         if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
-            views[0].rows.part()
+            views[0].rows.views.clear()  # which would otherwise form a reference cycle
         return value, name
 
     def of_views(self, views: list[AnyView], /, **keywords: Any) -> float:
@@ -620,12 +620,9 @@ class Metric:
         self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, rows: dict[str, Any], options: Mapping[str, Any]
     ) -> list[AnyView]:
         source = resolve(y_true, y_prob, **rows, where=where)
-        drops = options.get("edge") == "drop" and options.get("form") != "mean"
         if isinstance(source, Summary):
             if not self.sketch or self.takes != "View":
                 raise InputTypeError("y_true", f"{self.id} cannot be computed from a sketch", ROWS_INSTEAD)
-            if drops:
-                refuse_dropped()
         elif lens == "canonical" == self.lens and getattr(source, "kind", "") in ("multilabel", "confidence"):
             lens = "auto"  # a metric of whole distributions evaluates what is there, unless the lens was given
         if self.ordinal and isinstance(source, Predictions) and source.kind == "multiclass":
@@ -633,8 +630,7 @@ class Metric:
         views = views_of(source, lens, self.lens, flattened=True)
         for view in views:
             self._check_view(view, options)
-        # Tests and intervals read the views themselves.
-        return [inside(view) if isinstance(view, View) else view for view in views] if drops else views
+        return views
 
     def _of_row_sums(self, sketches: Sketches, options: dict[str, Any], lens: str | Lens) -> float:
         if lens not in (self.lens, "canonical", "auto"):
@@ -670,13 +666,14 @@ class Metric:
         reads = self.reads_log_odds(view, options) if callable(self.reads_log_odds) else self.reads_log_odds
         if reads:
             effect = {"effect": reads} if isinstance(reads, str) else {}
-            warn_of_sure_scores(view, self.id, options.get("edge"), **effect)
+            warn_of_sure_scores(view, self.id, **effect)
         for need in self.needs:
             if isinstance(view, View) and view.events > 1:
                 raise LensError(
                     "lens", f"{self.id} requires one event per row, and {view.lens!r} has one for each class"
                 )
-            if need == "labels" and (view.rows is None or view.rows.labels is None):
+            unknown = view.rows is None or view.rows.labels is None or view.rows.kind == "confidence"
+            if need == "labels" and unknown:
                 raise LensError("lens", f"{self.id} requires the true class of each row, which is unknown here")
             enough = (need, *self.instead)
             if all(getattr(view.rows, word, None) is None and options.get(word) is None for word in enough):
@@ -776,7 +773,7 @@ class Metric:
 
     def _refuse_cancelled(self, views: list[AnyView]) -> None:
         """Raise for classes that exclude each other, since their probabilities sum to 1 and signed values cancel."""
-        exclusive = views[0].rows is None or not views[0].rows.is_multilabel
+        exclusive = views[0].rows is None or views[0].rows.kind != "multilabel"
         if exclusive and shared_name(views) != "ordinal":
             raise LensError(
                 "lens",

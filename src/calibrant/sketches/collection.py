@@ -32,7 +32,7 @@ from .group_names import common_names, finder, plain_name
 from .grouped import MOST_GROUPS, GroupCells
 from .row_sums import GroupRows, RowSums, row_sums
 from .serialization import pack, unpack, well_formed
-from .sketch import NARROW_ROWS, Sketch, checked_cells, written_as
+from .sketch import Sketch, checked_cells
 
 # Up to this number of classes each has a sketch of its own by default.
 FEW_CLASSES = 50
@@ -478,17 +478,15 @@ class Sketches(Summary):
         bytes
             Versioned format with a checksum, identical on every platform.
         """
-        wide = self.n > NARROW_ROWS
         head: dict[str, Any] = {"kind_of": self.kind, "classes": list(self.classes), "cells": CELLS, "parts": []}
-        head |= written_as(wide)
         arrays = []
         for name in [ALL, *self.groups]:
             part = self.parts[name]
             kept = None if part.scores is None else [str(number) for number in part.scores]
             head["parts"].append({"group": name, "lenses": sorted(part.lenses), "scores": kept})
             for lens in sorted(part.lenses):
-                arrays += part.lenses[lens].arrays(wide)
-        return pack("Sketches", head, arrays, 1 + wide)
+                arrays += [part.lenses[lens]._cells, *part.lenses[lens]._kept]
+        return pack("Sketches", head, arrays)
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str = "content") -> Sketches:
@@ -526,7 +524,7 @@ class Sketches(Summary):
         """Read the result of a query that `cells_query` wrote.
 
         The query computes the integers of the sketches in a database or warehouse. The result is identical, bit for bit, to that of
-        `Sketches.of` on the rows of the table.
+        `Sketches.of(..., scores=False)` on the rows of the table.
 
         Parameters
         ----------
@@ -534,7 +532,7 @@ class Sketches(Summary):
             Result of the query, with all its rows and columns: a frame of pandas or polars, a table in memory of another kind, or a CSV,
             Parquet or JSON file that it was exported to.
         missing : {"raise", "drop"}, default "raise"
-            What to do about rows with a missing label, probability, group or count: raise an error, or drop them; the attribute
+            What to do about rows with a missing label, probability or group: raise an error, or drop them; the attribute
             ``dropped`` of the result states how many.
 
         Returns
@@ -549,7 +547,7 @@ class Sketches(Summary):
         ShapeError
             If it has no rows, or not all rows that the query returned.
         ProbabilityError
-            If the query found invalid probabilities. Likewise `LabelError`, `GroupError` and `WeightError`.
+            If the query found invalid probabilities. Likewise `LabelError` and `GroupError`.
 
         See Also
         --------
@@ -566,7 +564,7 @@ class Sketches(Summary):
         Sketches(binary, 3 rows; binary)
         """
         found = read_cells(table, missing)
-        parts = {name: GroupSketch({part.lens: part}, scores) for name, (part, scores) in found.parts.items()}
+        parts = {name: GroupSketch({part.lens: part}, None) for name, part in found.parts.items()}
         made = cls(found.kind, found.classes, parts)
         made.dropped = found.dropped
         return made

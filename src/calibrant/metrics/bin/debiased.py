@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from ...binning.parse import EQUAL_WIDTH, Bins, Blocks, binning_rule
 from ...binning.partition import cells_of, partition_rule
 from ...binning.rules import BinningRule
-from ...binning.table import BinTable, weighted_power
+from ...binning.table import BinTable
 from ...errors import UndefinedMetricError
 from ...util.checks import check_positive
 from ...views.view import VectorView, View
@@ -87,33 +86,20 @@ drmsce_bcs = preset(
 )
 
 
-def _signed_root(value: float, options: Mapping[str, Any]) -> float:
-    """Take the root of a norm after classes are combined as powers, which keep their sign."""
-    norm = options["norm"]
-    return value if norm in (1, math.inf) else math.copysign(abs(value) ** (1 / norm), value)
-
-
 @metric(
     "Debiased expected calibration error",
     range=(-0.5 / math.sqrt(math.pi), 1),  # attained by two rows, one of them an event, at a score of one half
     ideal=0,
     soft=False,
     cite="kumar2019",
-    finish=_signed_root,
     binning="equal_mass",
 )
-def ece_db(table: BinTable, *, norm: float = 1) -> float:
+def ece_db(table: BinTable) -> float:
     """Twice the expected calibration error minus its mean over resampled outcome rates of the bins."""
     from scipy.special import ndtr
 
     deviation = np.sqrt(rate_variance(table, unbiased=False))
     gap = np.abs(table.gap)
-    if norm != 1:
-        from .resampled_norm import mean_norm
-
-        plug_in = weighted_power(gap, table.share, norm) ** (1 if norm == math.inf else 1 / norm)
-        value = 2 * plug_in - mean_norm(gap, deviation, table.share, norm)
-        return value if norm == math.inf else math.copysign(abs(value) ** norm, value)
     safe = np.where(deviation > 0, deviation, 1.0)
     # Mean of |normal|: the folded normal in closed form.
     apart = np.minimum(gap / safe, 40.0)  # beyond that both terms are at their limit

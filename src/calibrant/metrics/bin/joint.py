@@ -52,6 +52,8 @@ def gece(
     interval: tuple[float, float] | None = None,
 ) -> Binned:
     """Mean distance between mean forecast and mean label over cells, for any lens."""
+    if matrix is not None and distance != "mahalanobis":
+        raise ArgumentError("matrix", f"has no effect on the distance {distance!r}", "use distance='mahalanobis'")
 
     def cell() -> tuple[Places, int]:
         return cells_of(view, partition_of(view, rule, gamma, min_size))

@@ -27,12 +27,9 @@ from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import View
 from ..forms import Fitted
-from ..hints import inside
 from ..registry import metric
 
 Floats = NDArray[np.float64]
-
-Edge = Literal["clip", "drop"]
 
 
 def line_of(view: View, penalty: str | None) -> LogisticFit:
@@ -45,17 +42,17 @@ def line_of(view: View, penalty: str | None) -> LogisticFit:
     return fit_line(groups, feature, firth=penalty == "firth")
 
 
-def _coefficients(view: View, penalty: str | None, edge: str) -> Floats:
+def _coefficients(view: View, penalty: str | None) -> Floats:
     """Return intercept and slope of the line, which may have been fitted together with those of other views."""
     if penalty is None and LINE in view.tables:
         known: Floats = view.tables[LINE]
         return known
-    return line_of(inside(view) if edge == "drop" else view, penalty).coefficients
+    return line_of(view, penalty).coefficients
 
 
-def _fill_lines(views: Sequence[View], penalty: str | None, edge: str) -> None:
+def _fill_lines(views: Sequence[View], penalty: str | None) -> None:
     """Fit the lines of several views with counts together; each view keeps its own, unless it needs the care of a single fit."""
-    if penalty is not None or edge == "drop":
+    if penalty is not None:
         return
     sizes = np.array([view.n for view in views])
     weight = np.concatenate([view.weights for view in views])
@@ -66,10 +63,8 @@ def _fill_lines(views: Sequence[View], penalty: str | None, edge: str) -> None:
             view.tables[LINE] = line
 
 
-def _coefficient(place: int, view: View, penalty: str | None, edge: str) -> Fitted:
-    return Fitted(
-        lambda: float(_coefficients(view, penalty, edge)[place]), partial(_fill_lines, penalty=penalty, edge=edge)
-    )
+def _coefficient(place: int, view: View, penalty: str | None) -> Fitted:
+    return Fitted(lambda: float(_coefficients(view, penalty)[place]), partial(_fill_lines, penalty=penalty))
 
 
 LINE = "cox line"
@@ -83,9 +78,9 @@ LINE = "cox line"
     cite="cox1958",
     reads_log_odds=True,
 )
-def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge = "clip") -> Fitted:
+def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None) -> Fitted:
     """Intercept of the logistic regression of the outcome on the log-odds of the score."""
-    return _coefficient(0, view, penalty, edge)
+    return _coefficient(0, view, penalty)
 
 
 @metric(
@@ -96,9 +91,9 @@ def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None, edge: E
     cite="cox1958",
     reads_log_odds=True,
 )
-def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge = "clip") -> Fitted:
+def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None) -> Fitted:
     """Slope of the logistic regression of the outcome on the log-odds of the score."""
-    return _coefficient(1, view, penalty, edge)
+    return _coefficient(1, view, penalty)
 
 
 @metric(

@@ -13,7 +13,6 @@ from ...errors import UndefinedMetricError
 from ...util.sums import accurate_sum, partial_sums
 from ...views.view import Block, VectorView, View
 from ..forms import Linear
-from ..hints import inside
 from ..registry import metric, preset
 from .points import Scale, scaled
 
@@ -43,7 +42,7 @@ def expected_observed_ratio(
     return above / below
 
 
-def _residuals(view: View, form: str = "mean", edge: str = "clip") -> Floats | None:
+def _residuals(view: View, form: str = "mean") -> Floats | None:
     """Return the contribution of each row to the mean difference; a shift in log-odds is not a mean over rows."""
     return view.score - view.outcome if form == "mean" else None
 
@@ -58,17 +57,14 @@ def _residuals(view: View, form: str = "mean", edge: str = "clip") -> Floats | N
     # Scores near 0 and 1 are shifted exactly, by their complement; only 0 and 1 themselves are not.
     reads_log_odds=lambda view, options: (
         options["form"] == "logit"
-        and (options["edge"] == "drop" or bool((view.score * view.rest == 0).any()))
+        and bool((view.score * view.rest == 0).any())
         and "a shift of log-odds does not change scores of 0 and 1"
     ),
 )
-def calibration_in_the_large(
-    view: View, *, form: Literal["mean", "logit"] = "mean", edge: Literal["clip", "drop"] = "clip"
-) -> float:
+def calibration_in_the_large(view: View, *, form: Literal["mean", "logit"] = "mean") -> float:
     """Mean predicted probability minus observed rate."""
     if form == "mean":
         return view.mean(view.score - view.outcome)
-    view = inside(view) if edge == "drop" else view
     return logit_shift(view.score, view.weights, accurate_sum(view.weights * view.outcome), view.rest)
 
 
