@@ -77,7 +77,7 @@ def entries() -> Iterator[tuple[str, str, bool | None]]:
 
 FUNCTIONS = ("giviti_test", "safe_hosmer_lemeshow", "sequential_test", "pit_test", "hosmer_lemeshow_multinomial")
 FUNCTIONS += ("multinomial_recalibration", "calibration_band")
-COMPOSED = ("PlattScalingWithFeatures", "GroupCalibration", "MultiCalibration")
+COMPOSED = ("GroupCalibration", "MultiCalibration")
 
 
 def call_of(kind: str, name: str, labels: np.ndarray, probs: np.ndarray) -> tuple[Call, Callable[[Any], Call] | None]:

@@ -80,10 +80,10 @@ def main() -> None:
             "own GROUP BY": lambda: df.selectExpr(*plain).groupBy("cell", "y").agg({"*": "count", "p": "sum"}).toArrow()
         }
         df.createOrReplaceTempView("preds")
+        query = calibrant.sketches.cells_query("preds", dialect="spark", prob="p", label="y")
+        works["sql"] = lambda: calibrant.Sketches.from_cells(spark.sql(query).toArrow())
         for scores in (False, True):
-            query = calibrant.sketches.cells_query("preds", dialect="spark", prob="p", label="y", scores=scores)
             more = ", sums over rows" if scores else ""
-            works["sql" + more] = lambda query=query: calibrant.Sketches.from_cells(spark.sql(query).toArrow())
             works["arrow" + more] = lambda scores=scores: calibrant.spark.sketch(df, label="y", prob="p", scores=scores)
         found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in works}
         for turn in range(chosen.rounds + 1):

@@ -6,7 +6,7 @@ accurate but its probabilities are worse, which a gate on accuracy would not det
     python examples/ci_gate.py --candidate sharper     # a model that passes
     python examples/ci_gate.py --candidate overfitted  # one that does not
 
-With predictions in files, `calibrant compare preds.csv --models 'old_*,new_*' --metric nll --fail-if-worse` prints the same numbers and sets
+With predictions in files, `calibrant compare preds.csv --models 'old_*,new_*' --metric nll --fail-if 'difference.low > 0'` prints the same numbers and sets
 the exit code.
 """
 

@@ -210,7 +210,7 @@ def test_displays_take_line_styles_and_share_axes() -> None:
 def test_the_calibrator_has_the_names_of_the_classes(tmp_path: Any) -> None:
     X, y = rows(4)
     fitted = GaussianNB().fit(X, NAMES[y])
-    for method in ("platt", "auto", cal.TopLabelCalibration(cal.PlattScaling())):
+    for method in ("platt", "auto", cal.LensCalibration(cal.PlattScaling(), "top_label")):
         found = CalibratedModel(fitted, method, "prefit").fit(X, NAMES[y]).calibrator_
         loaded = cal.load(cal.save(found, tmp_path / "calibrator.json"))
         assert loaded.classes_.tolist() == fitted.classes_.tolist()

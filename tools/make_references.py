@@ -187,10 +187,7 @@ def inferences(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict
 CALIBRATOR_TOLERANCES = {
     "ConsistencyCalibration": (1e-7, "the strength is searched to nine digits"),
     "IntraOrderPreserving": (1e-10, "both sides iterate to a tolerance"),
-    **dict.fromkeys(
-        ("TopLabelCalibration", "TopLabelHistogramBinning"),
-        (1e-11, "a predicted class stays ahead by one part in 1e12"),
-    ),
+    "TopLabelHistogramBinning": (1e-11, "a predicted class stays ahead by one part in 1e12"),
 }
 
 
@@ -702,7 +699,6 @@ DECISIONS = (
 )
 # What a calibrator needs to be made, to be fitted and to be applied.
 NEEDS = {
-    "PlattScalingWithFeatures": ("", ", features=x", ", features=x[:8]"),
     "GroupCalibration": ("cal.PlattScaling()", ", groups=g", ", groups=g[:8]"),
     "MultiCalibration": ("", ", groups=g", ", groups=g[:8]"),
     "LensCalibration": ("cal.PlattScaling(), 'class:1'", "", ""),

@@ -2,7 +2,7 @@
 # Update the models of calibrant.toml beside this script, and write pages and gauges. It prints nothing unless there is an alarm (3) or a failure.
 cd "$(dirname "$0")" || exit 2
 mkdir -p pages gauges
-output=$(calibrant monitor run --all --out pages/fleet.html --json pages/fleet.json 2>&1)
+output=$(calibrant monitor run --all --json pages/fleet.json 2>&1)
 code=$?
 for store in *.db; do
   name=${store%.db}

@@ -168,15 +168,12 @@ from .recalibration import MultiCalibration as MultiCalibration
 from .recalibration import NearIsotonicEnsemble as NearIsotonicEnsemble
 from .recalibration import OffsetAdjustment as OffsetAdjustment
 from .recalibration import PlattScaling as PlattScaling
-from .recalibration import PlattScalingWithFeatures as PlattScalingWithFeatures
 from .recalibration import PriorShift as PriorShift
-from .recalibration import ProbabilityAdjustment as ProbabilityAdjustment
 from .recalibration import QuadraticLogit as QuadraticLogit
 from .recalibration import SafeCalibration as SafeCalibration
 from .recalibration import ScalingBinning as ScalingBinning
 from .recalibration import SplineCalibration as SplineCalibration
 from .recalibration import TemperatureScaling as TemperatureScaling
-from .recalibration import TopLabelCalibration as TopLabelCalibration
 from .recalibration import TopLabelHistogramBinning as TopLabelHistogramBinning
 from .recalibration import VectorScaling as VectorScaling
 from .recalibration import VennAbers as VennAbers

@@ -1,6 +1,9 @@
-"""The command line as outside of continuous integration, for all its tests."""
+"""The command line as outside of continuous integration, for all its tests; and what they give to its standard input."""
 
 from __future__ import annotations
+
+import io
+from collections.abc import Callable
 
 import pytest
 
@@ -10,3 +13,9 @@ def _outside_of_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests themselves may run in GitHub Actions, where failed gates are printed as annotations too."""
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+
+
+@pytest.fixture
+def standard_input(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    """Replace the standard input of commands that are called in this process."""
+    return lambda content: monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))

@@ -96,24 +96,15 @@ def test_assess_fails_only_when_asked_and_rejected(binary: Path, run: Run) -> No
 def test_tests_as_gates_are_written_for_continuous_integration(
     binary: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The results of --fail-if-rejected and --fail-if-worse are in JSON, annotations and the summary of the job as those of --fail-if are."""
+    """The results of --fail-if-rejected are in JSON, annotations and the summary of the job as those of --fail-if are."""
     text = tmp_path / "step.md"
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(text))
     one, several = ("assess", binary, "--fail-if-rejected"), ("--metrics", "ece,ecce_r", "--resamples", "99")
-    worse = ("compare", binary, "--metric", "smece", "--resamples", "99", "--fail-if-worse", "--models")
     cases: list[tuple[tuple[Any, ...], int, int, str]] = [
         ((*one,), 1, 1, "ecce_mad rejected at 0.05"),
         ((*one, "--prob", "q"), 1, 0, "ecce_mad rejected at 0.05"),
         ((*one, *several), 2, 2, "ecce_r rejected at 0.05"),
-        ((*worse, "q,p"), 1, 1, "significantly worse than q by smece at level 95% (model p)"),
-        ((*worse, "p,q"), 1, 0, "significantly worse than p by smece at level 95% (model q)"),
-        (
-            (*worse, "q,p", "--fail-if", "smece@p > 9"),
-            2,
-            1,
-            "significantly worse than q by smece at level 95% (model p)",
-        ),
     ]
     for command, tests, failures, name in cases:
         text.write_text("")
@@ -195,30 +186,17 @@ def test_a_pattern_names_the_classes(animals: Path, run: Run) -> None:
     assert found["metrics"][0]["value"] == pytest.approx(cal.ece(LABELS, SURE, lens="class:1"), abs=1e-9)
 
 
-def test_compare_reads_logits_from_standard_input(tmp_path: Path) -> None:
+def test_compare_reads_logits_from_standard_input(
+    tmp_path: Path, run: Run, standard_input: Callable[[bytes], None]
+) -> None:
     path = tmp_path / "logits.npz"
     np.savez(path, y=YES, a=np.log(SCORE / (1 - SCORE)), b=np.log(OTHER / (1 - OTHER)))
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "calibrant",
-            "compare",
-            "-",
-            "--json",
-            "--models",
-            "a,b",
-            "--logits",
-            "--resamples",
-            "19",
-        ],
-        input=path.read_bytes(),
-        capture_output=True,
-        check=True,
+    standard_input(path.read_bytes())
+    _, out, err = run("compare", "-", "--json", "--models", "a,b", "--logits", "--resamples", "19")
+    assert json.loads(out)["values"] == pytest.approx(
+        {"a": cal.brier(YES, SCORE), "b": cal.brier(YES, OTHER)}, abs=1e-9
     )
-    values = json.loads(done.stdout)["values"]
-    assert values == pytest.approx({"a": cal.brier(YES, SCORE), "b": cal.brier(YES, OTHER)}, abs=1e-9)
-    assert done.stderr == b""
+    assert err == ""
 
 
 @pytest.mark.parametrize(
@@ -261,11 +239,12 @@ def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
-def test_the_bar_is_on_terminals_alone(binary: Path) -> None:
+def test_the_bar_is_on_terminals_alone(binary: Path, run: Run) -> None:
     at_once = "from calibrant.cli import main; from calibrant.util.progress import _display as bar; bar.wait = bar.show; main()"
-    command = [sys.executable, "-c", at_once, "assess", str(binary), "--metric", "ece", "--json"]
-    quiet = subprocess.run(command, capture_output=True, check=True)
-    assert quiet.stderr == b""
+    arguments = ["assess", str(binary), "--metric", "ece", "--json"]
+    command = [sys.executable, "-c", at_once, *arguments]
+    _, quiet, errors = run(*arguments)
+    assert errors == ""
     outer, inner = os.openpty()
     environment = {**os.environ, "TERM": "xterm", "CI": "", "CALIBRANT_PROGRESS": ""}
     shown = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=inner, env=environment)
@@ -276,32 +255,7 @@ def test_the_bar_is_on_terminals_alone(binary: Path) -> None:
             bar += part
     os.close(outer)
     assert b"working" in bar
-    assert json.loads(shown.communicate()[0]) == json.loads(quiet.stdout)
-
-
-def test_compare_fails_only_when_asked_and_worse(binary: Path, run: Run) -> None:
-    """OTHER is calibrated, and SCORE is not."""
-    asked = ("--metric", "smece", "--resamples", "99", "--fail-if-worse")
-    assert run("compare", binary, "--models", "q,p", *asked[:4])[0] == 0
-    code, _, err = run("compare", binary, "--models", "q,p", *asked)
-    assert (code, err) == (1, "gate failed: significantly worse than q by smece at level 95% (model p)\n")
-    assert run("compare", binary, "--models", "p,q", *asked)[0] == 0
-    code, _, err = run("compare", binary, "--models", "q,p", "--metric", "esce", "--fail-if-worse")
-    assert code == 2
-    assert "lower is better" in err
-
-
-def test_an_infinite_loss_is_worse_and_two_cannot_be_judged(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "x.csv"
-    frame = pd.DataFrame({"y": [0, 1] * 20, "good": [0.2, 0.7] * 20, "sure": [0.0, 1.0] * 20, "wrong": [1.0, 0.0] * 20})
-    frame.to_csv(path, index=False)
-    gate = ("--label", "y", "--metric", "nll", "--fail-if-worse")
-    assert run("compare", path, "--models", "good,wrong", *gate)[0] == 1
-    assert run("compare", path, "--models", "wrong,good", *gate)[0] == 0
-    frame.assign(also=frame.wrong).to_csv(path, index=False)
-    code, _, err = run("compare", path, "--models", "wrong,also", *gate)
-    assert code == 2
-    assert "undecidable: the metric is infinite" in err
+    assert json.loads(shown.communicate()[0]) == json.loads(quiet)
 
 
 def test_a_sketch_names_its_positive_class_too(tmp_path: Path, run: Run) -> None:

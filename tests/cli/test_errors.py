@@ -118,6 +118,12 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("gate that nothing can fail", GOOD, ["--fail-if", "ece > nan"], ["--fail-if", "'nan' cannot be read"]),
     ("gate on unknown metric", GOOD, ["--fail-if", "foo > 1"], ["--fail-if: unknown metric 'foo'"]),
     (
+        "gate on a field",
+        GOOD,
+        ["--fail-if", "pvalue < 0.05"],
+        ["unknown metric 'pvalue'", "such as ece.pvalue or ece.high, or one of n, events, accuracy, auroc"],
+    ),
+    (
         "gate without a value",
         GOOD,
         ["--fail-if", "ece > 1", "--lens", "canonical"],
@@ -175,7 +181,7 @@ def test_a_fault_of_ours_is_no_failed_gate(tmp_path: Path, run: Run, monkeypatch
     def broken(*_: object, **__: object) -> bool:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("calibrant.cli.evaluating.run", broken)
+    monkeypatch.setattr("calibrant.cli.evaluating.metric_conditions", broken)
     code, out, err = run("evaluate", tmp_path / "none.csv")
     assert (code, out) == (70, "")
     assert err.startswith("Traceback")
@@ -197,7 +203,7 @@ def test_memory_that_runs_out_is_one_line(
     def broken(*_: object, **__: object) -> bool:
         raise error
 
-    monkeypatch.setattr("calibrant.cli.evaluating.run", broken)
+    monkeypatch.setattr("calibrant.cli.evaluating.metric_conditions", broken)
     code, out, err = run("evaluate", tmp_path / "none.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("error: not enough memory; summarize the rows with `calibrant scan`")

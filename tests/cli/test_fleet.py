@@ -22,7 +22,6 @@ from calibrant.monitoring import fleet_status, load_fleet
 from tests.postgres import Server
 
 Run = Callable[..., tuple[int, str, str]]
-HOSTILE = "<script>alert(1)</script>"
 SHARED = """
 [models]
 store = "{model}.db"
@@ -66,7 +65,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for model, shift in (("quiet", 0.0), ("wrong", 2.0)):
         for day in (1, 2, 3):
             write_day(folder, model, day, shift)
-    text = f'{SHARED}[models.quiet]\n[models.wrong]\nowner = "{HOSTILE}"\n[models.lost]\npredictions = "none.csv"\n'
+    text = f'{SHARED}[models.quiet]\n[models.wrong]\n[models.lost]\npredictions = "none.csv"\n'
     config = folder / "calibrant.toml"
     config.write_text(text, encoding="utf-8")
     with pytest.raises(SystemExit) as stopped:
@@ -89,7 +88,7 @@ def add(folder: Path, text: str) -> None:
 
 def test_a_fleet_is_updated_once_and_the_worst_is_first(run: Run, fleet: Path) -> None:
     for again in range(2):  # its first run was another one
-        more = ["--out", "fleet.html", "--json", "fleet.json"]
+        more = ["--json", "fleet.json"]
         code, out, err = run("monitor", "run", "--all", "--now", "2026-03-04", *more)
         assert code == 2, again
         assert out.startswith("1 of 3 models with an open alarm; 1 selected by e-BH")
@@ -101,19 +100,10 @@ def test_a_fleet_is_updated_once_and_the_worst_is_first(run: Run, fleet: Path) -
         assert [model["labelled"] for model in found["models"]] == [240, 0, 240]
         assert [model["state"] for model in found["models"]] == ["alarm", "failed", "quiet"]
         assert found["selected"] == ["wrong"]
-    page = (fleet / "fleet.html").read_text()
-    assert HOSTILE not in page
-    assert "&lt;script&gt;" in page
-    assert "default-src 'none'" in page
-    assert "http://" not in page
-    assert "https://" not in page
     # Without the broken model there are alarms only, and codes as for one monitor.
     assert run("monitor", "run", "--model", "wrong", "--model", "quiet")[0] == 3
     assert run("monitor", "run", "--model", "wrong", "--fail-on-alarm", "selected")[0] == 3
     assert run("monitor", "run", "--model", "wrong", "--fail-on-alarm", "never")[0] == 0
-    code, out, _ = run("monitor", "run", "--model", "quiet", "--now", "2026-04-01")
-    assert code == 0
-    assert "No data since 2026-03-03" in out
     # A changed file is read again, and its rows are known.
     write_day(fleet, "quiet", 4, 0.0)
     os.utime(fleet / "quiet-1.csv", ns=(0, 0))
@@ -259,7 +249,6 @@ def test_names_and_copies_of_sources(run: Run, fleet: Path) -> None:
     text = """
 [models."a[1]"]
 labels = ""
-stale = ""
 [models.twice]
 predictions = [{ file = "wrong-1.csv", where = "p < 0.5" }, { file = "wrong-1.csv", where = "p >= 0.5" }, "wrong-1.cs?"]
 labels = ""
@@ -270,21 +259,15 @@ labels = ""
 id = ""
 time = ""
 rows = 40
-[models.late]
-predictions = "wrong-1.csv"
-labels = ""
-stale = "3 parsecs"
 """
-    (odd / "calibrant.toml").write_text(SHARED + 'stale = "2d"\n' + text, encoding="utf-8")
+    (odd / "calibrant.toml").write_text(SHARED + text, encoding="utf-8")
     for _ in range(2):
         code, _, err = run(
             "monitor", "run", "--all", "--now", "2026-03-02", "--config", str(odd), "--json", "found.json"
         )
-        assert code == 2
-        assert err.count("error:") == 1
-        assert "[models.late] stale:" in err
+        assert (code, err) == (3, "")
         found = {each["model"]: each["n"] for each in json.loads(Path("found.json").read_text())["models"]}
-        assert found == {"a[1]": 80, "twice": 160, "copied": 80, "late": 0}
+        assert found == {"a[1]": 80, "twice": 160, "copied": 80}
 
 
 def test_the_creation_of_a_store_that_was_interrupted(run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,17 +303,15 @@ def test_messages_about_the_command(run: Run, fleet: Path) -> None:
 
 def test_status_in_python(fleet: Path) -> None:
     (fleet / "lost.db").unlink()
-    status = fleet_status(load_fleet(), now="2026-03-04", alpha=0.1)
-    again = fleet_status(
-        {"quiet": "quiet.db", "wrong": cal.Monitor.open("wrong.db"), "lost": "lost.db"}, now="2026-03-04"
-    )
+    status = fleet_status({model.name: model.store for model in load_fleet()}, alpha=0.1)
+    again = fleet_status({"quiet": "quiet.db", "wrong": cal.Monitor.open("wrong.db"), "lost": "lost.db"})
     assert status.selected == again.selected == ("wrong",)
     assert status.failed == again.failed == ("lost",)
     assert len(status.to_frame()) == 3
     assert "wrong" in repr(status)
     assert "calibrated" not in status.verdict
     for bad in ([], {}, "x.db", {"a": 3}):
-        with pytest.raises((cal.errors.ArgumentError, cal.errors.InputTypeError), match="models"):
+        with pytest.raises(cal.errors.InputTypeError, match="models"):
             fleet_status(bad)  # type: ignore[arg-type]
 
 
@@ -358,7 +339,7 @@ def test_the_configuration_of_the_documentation(built: Path, tmp_path: Path, run
     code, out, err = run(*arguments)
     assert (code, err) == (3, ""), err
     assert [model["model"] for model in json.loads((tmp_path / "f.json").read_text())["models"]] == ["fraud", "churn"]
-    assert "Risk" in out
+    assert "fraud" in out
 
 
 def test_a_store_on_a_server(fleet: Path, run: Run, postgres: Server) -> None:

@@ -122,29 +122,6 @@ def test_a_spreadsheet_without_the_reader(run: Run, tmp_path: Path, monkeypatch:
     assert (code, "requires openpyxl; run pip install openpyxl, or save it as CSV" in error) == (2, True)
 
 
-def test_arrays_in_files_of_their_own(run: Run, tmp_path: Path) -> None:
-    for name, array in {
-        "probs": THREE,
-        "logits": np.log(THREE),
-        "labels": LABELS,
-        "weights": np.arange(200) % 3,
-    }.items():
-        np.save(tmp_path / f"{name}.npy", array)
-    np.save(tmp_path / "names.npy", np.array(["cat", "dog", "eel"])[LABELS])
-    np.save(tmp_path / "table.npy", np.array(list(zip(Y, P, strict=True)), [("y", int), ("p", float)]))
-    probs, labels, weights = (tmp_path / f"{name}.npy" for name in ("probs", "labels", "weights"))
-    expected = cal.brier(LABELS, THREE)
-    assert value(run, probs, "--label", labels) == pytest.approx(expected)
-    assert value(run, tmp_path / "logits.npy", "--label", labels) == pytest.approx(expected)
-    assert value(run, probs, "--label", tmp_path / "names.npy", "--classes", "cat,dog,eel") == pytest.approx(expected)
-    weighted = cal.brier(LABELS, THREE, sample_weight=np.arange(200) % 3)
-    assert value(run, probs, "--label", labels, "--weight", weights) == pytest.approx(weighted)
-    assert value(run, tmp_path / "table.npy") == pytest.approx(cal.brier(Y, P))
-    assert "holds one array, without labels; name their file, as --label labels.npy" in run("evaluate", probs)[2]
-    np.save(tmp_path / "objects.npy", np.array([{}], object), allow_pickle=True)
-    assert "is not a readable .npy file" in run("evaluate", tmp_path / "objects.npy")[2]
-
-
 @pytest.mark.parametrize("more", [(), ("--stream",)])
 def test_names_of_columns(run: Run, tmp_path: Path, more: tuple[str, ...]) -> None:
     file = tmp_path / "t.csv"

@@ -161,5 +161,3 @@ def test_bad_groups_name_the_option(files: Path, run: Run) -> None:
         code, _, err = run("evaluate", files / "p.csv", "--by", by, "--metrics", "brier")
         assert (code, err.startswith("error: --by: ")) == (2, True), by
         assert problem in err
-    code, _, err = run("evaluate", files / "p.csv", "--by", "contract, tenure/4", "--pool", "--metrics", "brier")
-    assert (code, "require one grouping; got 2" in err) == (2, True)

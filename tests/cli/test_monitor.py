@@ -423,7 +423,7 @@ def test_a_bad_time_of_a_file_is_not_that_of_now(run: Run, files: Path) -> None:
     assert code == 2
 
 
-def test_rows_ahead_of_time_are_refused_and_rows_are_removed(run: Run, files: Path, store: Path) -> None:
+def test_rows_ahead_of_time_are_refused(run: Run, files: Path, store: Path) -> None:
     update = ("update", store, files / "new.csv", "--time", "made", "--id", "row")
     code, out, err = run(*update, "--now", "2026-01-01")
     assert (code, out) == (2, "")
@@ -432,13 +432,6 @@ def test_rows_ahead_of_time_are_refused_and_rows_are_removed(run: Run, files: Pa
     )
     assert "--max-ahead" in err
     assert run(*update, "--now", "2026-01-01", "--max-ahead", "any")[1].startswith("300 rows: 300 added")
-    code, out, err = run("remove", store, "299", "298")
-    assert (code, out, err) == (0, "2 rows removed\n", "")
-    assert run("remove", store, "299") == (
-        2,
-        "",
-        "error: IDS: unknown id '299' in row 0; rows without ids cannot be removed\n",
-    )
 
 
 def test_labels_that_come_first_are_kept(run: Run, files: Path, store: Path) -> None:

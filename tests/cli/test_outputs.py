@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def unexpected(*_: object, **__: object) -> None:
         raise AssertionError("the work began")
 
-    for name in ("cli.source._load", "cli.reporting.build", "cli.tables.connect"):
+    for name in ("cli.source._load", "cli.reporting.build", "cli.tables.open_rows"):
         monkeypatch.setattr(f"calibrant.{name}", unexpected)
     monkeypatch.setattr("calibrant.cli.streaming.scan", unexpected)
     monkeypatch.setattr(

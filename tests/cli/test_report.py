@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -157,27 +155,6 @@ def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: 
     text = out.read_text()
     assert "\x1b" not in text + printed
     assert text.startswith("# Calibration of a\\|b␛\\[31m\\<script>.csv\n")
-
-
-def test_no_bar_in_pipes(old: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "calibrant",
-            "report",
-            str(old),
-            *FAST,
-            "--no-recalibration",
-            "--out",
-            str(tmp_path / "r.md"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) == 2
 
 
 def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Path) -> None:

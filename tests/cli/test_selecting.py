@@ -1,4 +1,4 @@
-"""The generalised error on the command line: groups of classes, selected rows, size of the cells and distance."""
+"""The generalised error on the command line: selected rows, size of the cells and distance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ DATA = cal.inference.make_miscalibrated(
     257, warp=cal.inference.simulation.temperature(1.5), distribution=[0.5] * 4, rng=0
 )
 LABELS, PROBS = NAMES[DATA.y_true], DATA.y_prob
-GROUPS = cal.class_groups({"animal": ["cat", "dog"], "vehicle": ["car", "bus"]})
 ROWS = cal.Predictions(LABELS, PROBS, classes=NAMES.tolist())
 
 
@@ -37,7 +36,6 @@ def four(tmp_path: Path) -> Path:
     [
         (["--option", "gamma=0.05"], {"gamma": 0.05}),
         (["--option", "distance=l1", "--option", "gamma=0.3"], {"distance": "l1", "gamma": 0.3}),
-        (["--class-groups", "animal=cat,dog; vehicle=car, bus"], {"lens": GROUPS}),
         (["--where", "label IN ('cat', 'dog')"], {"where": cal.select.label("cat", "dog")}),
         (["--where", "p_bus = greatest(p_cat, p_dog, p_car, p_bus)"], {"where": cal.select.predicted("bus")}),
     ],
@@ -56,21 +54,10 @@ def test_evaluate_gives_the_numbers_of_the_library(
 
 
 def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
-    typed = [
-        "--metric",
-        "gece",
-        "--option",
-        "gamma=0.3",
-        "--class-groups",
-        "a=cat,car; b=dog,bus",
-        "--resamples",
-        "30",
-        "--json",
-    ]
+    typed = ["--metric", "gece", "--option", "gamma=0.3", "--resamples", "30", "--json"]
     code, out, _ = run("assess", four, "--probs", "p_*", *typed)
     assert code == 0
-    lens = cal.class_groups({"a": ["cat", "car"], "b": ["dog", "bus"]})
-    assert json.loads(out)["statistic"] == pytest.approx(cal.gece(ROWS, gamma=0.3, lens=lens), abs=1e-12)
+    assert json.loads(out)["statistic"] == pytest.approx(cal.gece(ROWS, gamma=0.3), abs=1e-12)
     both = four.with_name("both.parquet")
     frame = pd.read_parquet(four)
     for name in NAMES:
@@ -83,23 +70,10 @@ def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
     assert values["p"] == pytest.approx(cal.gece(ROWS, distance="l2"), abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("typed", "message"),
-    [
-        (["--metrics", "gece", "--option", "gamma=2"], "must be in (0, 1]; got 2; for example 0.1"),
-        (["--class-groups", "animal=cat,dog"], "--class-groups: must have two or more groups; got 1"),
-        (["--class-groups", "a=cat; b=dog"], "--class-groups: class 'car' is not in any group; assign every class to one group"),
-        (["--class-groups", "a=cat; a=dog"], "--class-groups: the group 'a' was given twice; give all its classes at once"),
-        (["--class-groups", "animal"], "--class-groups: 'animal' is not a group with its classes; write it as"),
-        (["--class-groups", "a=cat,cow; b=dog,car,bus"], "--class-groups: unknown class 'cow'"),
-        (["--class-groups", "a=cat", "--lens", "top_label"], "--class-groups: cannot be combined with --lens; give one of them"),
-    ],
-)  # fmt: skip
-def test_what_is_refused(four: Path, run: Run, typed: list[str], message: str) -> None:
-    metrics = [] if "--metrics" in typed else ["--metrics", "gece"]
-    code, out, err = run("evaluate", four, "--probs", "p_*", *metrics, *typed)
+def test_an_option_outside_of_its_range_is_an_error(four: Path, run: Run) -> None:
+    code, out, err = run("evaluate", four, "--probs", "p_*", "--metrics", "gece", "--option", "gamma=2")
     assert (code, out) == (2, "")
-    assert message in err.replace("\n", " ")
+    assert "must be in (0, 1]; got 2; for example 0.1" in err
 
 
 def test_options_of_evaluate_are_those_of_every_metric_that_has_them_or_of_one() -> None:

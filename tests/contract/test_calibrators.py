@@ -23,8 +23,6 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "VennAbers": [{}, {"rule": "brier"}],
     "CrossVennAbers": [{"folds": 3}, {"folds": 3, "rule": "brier", "calibrate_on": "others"}],
     "BetaCalibration": [{}, {"parameters": "ab"}],
-    "ProbabilityAdjustment": [{}, {"kind": "additive"}],
-    "TopLabelCalibration": [{}, {"calibrator": cal.IsotonicCalibration()}],
     "HistogramBinning": [{}, {"binning": "equal_width", "shrink": 0.5}, {"binning": cal.EqualWidth(5)}],
     "TopLabelHistogramBinning": [{"points_per_bin": 20}],
     "TemperatureScaling": [{}, {"objective": "brier"}],
@@ -57,14 +55,8 @@ def made(variant: Variant, k: int) -> Calibrator:
 
 def mapped(calibrator: Calibrator, given: Problem, new: Problem, **words: Any) -> NDArray[np.float64]:
     """What the calibrator, fitted on one problem, gives for the rows of another; the interval too where it has one."""
-    fit_groups, new_groups = (
-        {"groups": p.groups}
-        if isinstance(calibrator, GroupedCalibrator)
-        else {"features": {"group": p.groups, "x": p.features[:, 0]}}
-        if isinstance(calibrator, cal.PlattScalingWithFeatures)
-        else {}
-        for p in (given, new)
-    )
+    grouped = isinstance(calibrator, GroupedCalibrator)
+    fit_groups, new_groups = ({"groups": p.groups} if grouped else {} for p in (given, new))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         calibrator.fit(given.p, given.y, **fit_groups, **words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +45,14 @@ def test_table_of_losses_has_the_forecasts_of_lowest_loss() -> None:
     pytest.importorskip("torch")
     from calibrant.torch import losses
 
-    columns = [
-        losses.LabelSmoothingLoss(reduction="none"),
-        losses.ConfidencePenaltyLoss(reduction="none"),
-        losses.FocalLoss(reduction="none"),
-        losses.FLSDLoss(reduction="none"),
-        losses.DualFocalLoss(reduction="none"),
-    ]
+    functions = (
+        losses.label_smoothing_loss,
+        losses.confidence_penalty_loss,
+        losses.focal_loss,
+        losses.flsd_loss,
+        losses.dual_focal_loss,
+    )
+    columns = [partial(loss, reduction="none") for loss in functions]
     page = (DOCS / "losses.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([0-9.]+) of (two|100) classes \| (.*) \|$", page, re.MULTILINE)
     assert len(rows) == 4

@@ -163,7 +163,7 @@ def test_monitor_script(tmp_path: Path, shell: Shell, monkeypatch: pytest.Monkey
         )
         assert bool(done.stdout) == bool(code)
         assert 'calibrant_alarms_open{model="churn",kind="calibration"}' in (work / "gauges/churn.prom").read_text()
-        assert {path.name for path in (work / "pages").iterdir()} == {"fleet.html", "fleet.json", "churn.html"}
+        assert {path.name for path in (work / "pages").iterdir()} == {"fleet.json", "churn.html"}
 
 
 @pytest.mark.deep

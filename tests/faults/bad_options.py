@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 import calibrant as cal
 from calibrant.errors import (
@@ -18,7 +17,7 @@ from calibrant.errors import (
     WeightsNotSupportedError,
 )
 
-from .cases import COLUMNS, LABELS, NAN, P3, Y3, Bad, P, Y, kind
+from .cases import COLUMNS, LABELS, P3, Y3, Bad, P, Y, kind
 
 WHOLE = "an integer of at least 1"
 NORMS = "a number of at least 1, or inf"
@@ -50,18 +49,7 @@ def word(argument: str, value: object, *words: str, metric: object = cal.ece) ->
 
 BINS = [
     bins("bins 0", lambda: cal.ece(Y, P, bins=0), WHOLE, "got 0"),
-    bins("bins -1", lambda: cal.mce(Y, P, bins=-1), WHOLE, "got -1"),
-    bins(
-        "bins 2.5",
-        lambda: cal.ece(Y, P, bins=2.5),
-        WHOLE,
-        "must be an integer of at least 1, or increasing edges",
-        "got 2.5",
-    ),
     bins("bins True", lambda: cal.ece(Y, P, bins=True), WHOLE, "got True"),
-    bins("bins a word", lambda: cal.ece(Y, P, bins="many"), WHOLE, "got 'many'"),
-    bins("bins None", lambda: cal.ece(Y, P, bins=None), WHOLE, "got None"),
-    bins("bins nan", lambda: cal.ece(Y, P, bins=NAN), WHOLE, "got nan"),
     bins("too many bins", lambda: cal.ece(Y, P, bins=10**9), "must be at most 10 000 000", "got 1000000000"),
     bins(
         "edges fall",
@@ -69,26 +57,11 @@ BINS = [
         "edges must increase strictly, from 0 or above to at most 1; got [0.0, 0.5, 0.3, 1.0]",
         "for example [0, 0.5, 0.9, 1]",
     ),
-    bins(
-        "edges repeat",
-        lambda: cal.ece(Y, P, bins=[0, 0.5, 0.5, 1]),
-        "edges must increase strictly, from 0 or above to at most 1; got [0.0, 0.5, 0.5, 1.0]",
-    ),
     kind(LensError, ValueError, "bins")(
         "edges end early",
         lambda: cal.calibration_curve(Y, P, bins=[0, 0.5]),
         "edges from 0 to 0.5 exclude 2 of 4 scores",
         "extend the edges to 0 and 1",
-    ),
-    kind(LensError, ValueError, "bins")(
-        "edges start late",
-        lambda: cal.ece(Y, P, bins=[0.3, 1]),
-        "edges from 0.3 to 1 exclude 1 of 4 scores, such as 0.2",
-    ),
-    bins(
-        "edges beyond 1",
-        lambda: cal.ece(Y, P, bins=[0.5, 1, 1.5]),
-        "edges must increase strictly, from 0 or above to at most 1; got [0.5, 1.0, 1.5]",
     ),
     bins(
         "grid edges start late",
@@ -107,30 +80,13 @@ BINS = [
         "must be LOW or LOW,HIGH",
         "'equal_width:1/K'",
     ),
-    bins(
-        "nan edge",
-        lambda: cal.ece(Y, P, bins=[0, NAN, 1]),
-        "edges must increase strictly, from 0 or above to at most 1; got [0.0, nan, 1.0]",
-    ),
-    bins(
-        "no edges",
-        lambda: cal.ece(Y, P, bins=[]),
-        "edges must increase strictly, from 0 or above to at most 1; got []",
-    ),
     bins("text edges", lambda: cal.ece(Y, P, bins=["low", "high"]), "edges must be numbers", "got ['low', 'high']"),
-    bins(
-        "Edges of a number",
-        lambda: cal.Edges(3),
-        "edges must increase strictly, from 0 or above to at most 1; got [3.0]",
-    ),
     bins(
         "edges and equal mass",
         lambda: cal.ece(Y, P, bins=[0, 1], binning="equal_mass"),
         "edges cannot be combined with the binning 'equal_mass'",
         "give a number of bins or drop binning",
     ),
-    bins("EqualMass of 0", lambda: cal.ece(Y, P, binning=cal.EqualMass(0)), WHOLE, "got 0"),
-    bins("bins of a vector metric", lambda: cal.vce(Y3, P3, bins=0), WHOLE, "got 0"),
     binning("binning uniform", lambda: cal.ece(Y, P, binning="uniform"), "got 'uniform'", "use 'equal_width'"),
     binning(
         "unknown binning",
@@ -139,22 +95,10 @@ BINS = [
         "got 'wide'",
     ),
     binning(
-        "binning None",
-        lambda: cal.ece(Y, P, binning=None),
-        "must be 'equal_width', 'equal_mass', 'equal_area', 'quantile', 'levels' or a rule",
-        "got None",
-    ),
-    binning(
         "a class as binning",
         lambda: cal.ece(Y, P, binning=cal.EqualWidth),
         "expected an instance, got the class EqualWidth",
         "call it: EqualWidth()",
-    ),
-    binning(
-        "a tree for scores",
-        lambda: cal.ece(Y, P, binning=cal.KDTree()),
-        "must be 'equal_width', 'equal_mass', 'equal_area', 'quantile', 'levels' or a rule",
-        "got KDTree(gamma=0.1, min_size=10)",
     ),
     kind(LensError, ValueError, "binning")(
         "bins for vectors",
@@ -175,13 +119,6 @@ BINS = [
         "must satisfy 0 <= low < high <= 1",
         "got (0.5, 0.2)",
     ),
-    option(
-        "range",
-        "range of three",
-        lambda: cal.EqualWidth(range=(0, 0.5, 1)),
-        "must satisfy 0 <= low < high <= 1",
-        "got (0, 0.5, 1)",
-    ),
     kind(LensError, ValueError, "binning")(
         "range too narrow",
         lambda: cal.ece(Y, P, binning=cal.EqualWidth(range=(0.5, 1))),
@@ -196,21 +133,12 @@ BINS = [
         "got 'both'",
     ),
     option(
-        "closed", "Edges closed", lambda: cal.Edges((0, 1), closed="none"), "must be 'right' or 'left'", "got 'none'"
-    ),
-    option(
         "ties", "unknown ties", lambda: cal.EqualMass(ties="random"), "must be 'together' or 'split'", "got 'random'"
     ),
     option(
         "split", "unknown split", lambda: cal.EqualMass(split="even"), "must be 'floor' or 'array_split'", "got 'even'"
     ),
     option("gamma", "gamma 0", lambda: cal.gece(Y3, P3, gamma=0), "must be in (0, 1]; got 0", "for example 0.1"),
-    option(
-        "gamma",
-        "gamma nan",
-        lambda: cal.KDTree(gamma=NAN),
-        "must be in (0, 1]; got nan",
-    ),
     option("min_size", "min_size 0", lambda: cal.KDTree(min_size=0), WHOLE, "got 0"),
 ]
 
@@ -218,8 +146,6 @@ OPTIONS = [
     norm("norm 0.5", lambda: cal.ece(Y, P, norm=0.5), NORMS, "got 0.5", "for example 1, 2 or math.inf"),
     norm("norm l2", lambda: cal.ece(Y, P, norm="l2"), NORMS, "got 'l2'", "use 2"),
     norm("norm max", lambda: cal.ece(Y, P, norm="max"), NORMS, "use math.inf"),
-    norm("norm nan", lambda: cal.ece(Y, P, norm=NAN), NORMS, "got nan"),
-    norm("norm None", lambda: cal.vce(Y3, P3, norm=None), NORMS, "got None"),
     option(
         "scale",
         "unknown scale",
@@ -242,19 +168,12 @@ OPTIONS = [
         "got 'var'",
     ),
     option("base", "base 1", lambda: cal.nll(Y, P, base=1), "must be positive, finite and not 1", "got 1"),
-    option("base", "base a word", lambda: cal.nll(Y, P, base="e"), "must be a number", "got 'e'"),
     option("floor", "floor 2", lambda: cal.nll(Y, P, floor=2), "must lie between 0 and 1", "got 2"),
     option(
         "min_count",
         "min_count -1",
         lambda: cal.mce(Y, P, min_count=-1),
         "must be a non-negative number; got -1",
-    ),
-    option(
-        "min_count",
-        "min_count a word",
-        lambda: cal.mce(Y, P, min_count="5"),
-        "must be a number; got '5'",
     ),
     kind(UndefinedMetricError, ValueError, "mce")(
         "min_count too large",
@@ -278,33 +197,12 @@ OPTIONS = [
     ),
     option(
         "class_weight",
-        "a word as weights",
-        lambda: cal.cwce(Y3, P3, lens=cal.classwise(class_weight="balanced")),
-        "got 'balanced'",
-    ),
-    option(
-        "class_weight",
         "weights of one view",
         lambda: cal.ece(Y, P, lens=cal.ordinal(class_weight=[1])),
         "requires several classes; this lens has one event",
         "use classwise()",
     ),
-    option(
-        "class_weight",
-        "weights of a maximum",
-        lambda: cal.cwce(Y3, P3, lens=cal.classwise(class_weight=[1, 2, 1], combine="max")),
-        "got 'max'",
-    ),
     option("level", "level 0", lambda: HARD_TABLE.interval(0), "must lie between 0 and 1", "got 0", "for example 0.95"),
-    option("level", "level 1", lambda: HARD_TABLE.interval(1), "must lie between 0 and 1", "got 1"),
-    option("level", "level as text", lambda: HARD_TABLE.interval("95%"), "must lie between 0 and 1", "got '95%'"),
-    option(
-        "level",
-        "level in percent",
-        lambda: cal.calibration_curve(Y, P, level=95),
-        "got 95",
-        "for example 0.95",
-    ),
     option(
         "method",
         "unknown method",
@@ -352,13 +250,6 @@ LENSES = [
     lens_class(
         "class not there", lambda: cal.ece(Y3, P3, lens="class:9"), "unknown class '9'", "the classes are 0 to 2"
     ),
-    lens_class(
-        "class by name not there",
-        lambda: cal.ece(cal.Predictions(list("abcc"), P3, classes=list("abc")), lens="class:d"),
-        "unknown class 'd'",
-        "the classes are ['a', 'b', 'c']",
-    ),
-    lens_class("class -1", lambda: cal.ece(Y3, P3, lens=cal.class_(-1)), "unknown class -1", "the classes are 0 to 2"),
     lens(
         "rank beyond K",
         lambda: cal.ece(Y3, P3, lens="rank:4"),
@@ -366,8 +257,6 @@ LENSES = [
         "got 4",
     ),
     lens("rank 0", lambda: cal.views.rank(0), WHOLE, "got 0"),
-    lens("rank 1.5", lambda: cal.ece(Y3, P3, lens="rank:1.5"), WHOLE, "got '1.5'"),
-    lens("rank True", lambda: cal.views.rank(True), WHOLE, "got True"),
     lens(
         "top_k beyond K",
         lambda: cal.gece(Y3, P3, lens="top_k:4"),
@@ -394,35 +283,14 @@ LENSES = [
         "use 'top_label' or 'classwise', or the metric gece",
     ),
     lens(
-        "top_k for ece",
-        lambda: cal.ece(Y3, P3, lens="top_k:2"),
-        "ece requires one score per row, and 'top_k:2' has several",
-    ),
-    lens(
         "classwise for a curve",
         lambda: cal.calibration_curve(Y3, P3, lens="classwise"),
         "'classwise' has more than one event per row",
         "use 'top_label' or 'class:NAME'",
     ),
     lens(
-        "classwise for rows",
-        lambda: cal.brier.rows(Y3, P3, lens="classwise"),
-        "a row has several contributions under this lens",
-        "use 'class:NAME'",
-    ),
-    lens(
         "top_label of multilabel",
         lambda: cal.ece(cal.Predictions(LABELS, COLUMNS, multilabel=True), lens="top_label"),
-        "use 'classwise' or 'class:NAME'",
-    ),
-    lens(
-        "binary of multilabel",
-        lambda: cal.ece(cal.Predictions(LABELS, COLUMNS, multilabel=True), lens="binary"),
-        "use 'classwise' or 'class:NAME'",
-    ),
-    lens(
-        "canonical of multilabel",
-        lambda: cal.ece(cal.Predictions(LABELS, COLUMNS, multilabel=True), lens="canonical"),
         "use 'classwise' or 'class:NAME'",
     ),
     lens(
@@ -432,25 +300,10 @@ LENSES = [
         "use 'top_label'",
     ),
     lens(
-        "binary of confidence",
-        lambda: cal.ece(cal.Predictions(Y, P, input="confidence"), lens="binary"),
-        "use 'top_label'",
-    ),
-    lens(
-        "canonical of confidence",
-        lambda: cal.ece(cal.Predictions(Y, P, input="confidence"), lens="canonical"),
-        "use 'top_label'",
-    ),
-    lens(
         "pair of the same",
         lambda: cal.ece(Y3, P3, lens="pair:0,0"),
         "'pair' requires two different classes",
         "got '0' twice",
-    ),
-    lens(
-        "pair of absent classes",
-        lambda: cal.ece([2] * 4, P3, lens=cal.views.pair(0, 1)),
-        "no row has the label 0 or 1 and a positive probability for either",
     ),
     lens(
         "pair of soft labels",
@@ -480,12 +333,6 @@ LENSES = [
         "'class_groups' requires a mapping from groups to classes",
         "for example class_groups({'animal': ['cat', 'dog'], 'other': ['car']})",
     ),
-    lens(
-        "hierarchy without mapping",
-        lambda: cal.class_hierarchy([[0], [1]]),
-        "'class_hierarchy' requires a nested mapping from groups to classes",
-        "for example class_hierarchy({'animal': {'pet': ['cat', 'dog'], 'wild': ['fox']}, 'other': ['car']})",
-    ),
     lens_class(
         "unknown class in a group", lambda: cal.gece(Y3, P3, lens=cal.class_groups({"a": [7]})), "unknown class 7"
     ),
@@ -506,19 +353,10 @@ SELECTIONS = [
         "got shape (4,) of object",
     ),
     where(
-        "mask with NA",
-        lambda: cal.ece(Y, P, where=pd.array([True, None, True, True], "boolean")),
-        "must be one boolean per row",
-    ),
-    where(
         "mask in columns",
         lambda: cal.ece(Y, P, where=[[True]] * 4),
         "must be one boolean per row",
         "got shape (4, 1) of bool",
-    ),
-    where("ragged mask", lambda: cal.ece(Y, P, where=[[True], [True, False]]), "must be one boolean per row"),
-    where(
-        "text as mask", lambda: cal.ece(Y, P, where="age > 60"), "must be one boolean per row", "for example age > 60"
     ),
     kind(ShapeError, ValueError, "where")(
         "short mask", lambda: cal.ece(Y, P, where=[True, False]), "expected 4 Booleans, one per row; got 2"
@@ -567,11 +405,6 @@ SELECTIONS = [
         "pass of to name the class",
     ),
     where(
-        "predicted of multilabel",
-        lambda: cal.ece(cal.Predictions(LABELS, COLUMNS, multilabel=True), where=cal.select.predicted(0)),
-        "use a mask",
-    ),
-    where(
         "class of a confidence",
         lambda: cal.ece(cal.Predictions(Y, P, input="confidence"), where=cal.select.output(of=1)),
         "use of='top'",
@@ -588,13 +421,6 @@ SELECTIONS = [
         lambda: cal.select.output(0.9, 0.2),
         "low and high must satisfy 0 <= low <= high <= 1",
         "got 0.9 and 0.2",
-    ),
-    option(
-        "low",
-        "bound is text",
-        lambda: cal.select.output("high"),
-        "low and high must satisfy 0 <= low <= high <= 1",
-        "got 'high' and 1.0",
     ),
     option(
         "closed",
@@ -633,13 +459,6 @@ EVALUATE = [
         "name at least one, for example ['ece']",
     ),
     option(
-        "metrics",
-        "metrics as a number",
-        lambda: cal.evaluate(Y, P, metrics=5),
-        "must be 'summary', 'recommended', 'all', or names",
-        "got 5",
-    ),
-    option(
         "metric",
         "a value not evaluated",
         lambda: cal.evaluate(Y, P, metrics="ece")["brier"],
@@ -657,13 +476,6 @@ EVALUATE = [
         "no use case",
         lambda: cal.recommend(),
         "must be one of 'classwise', 'multiclass', 'direction', 'local', 'analysis', 'parameter-free', 'safety', 'comparison', 'familiar'",
-    ),
-    option(
-        "use_case",
-        "use cases as a list",
-        lambda: cal.recommend(["safety"]),
-        "must be one of 'classwise', 'multiclass', 'direction', 'local', 'analysis', 'parameter-free', 'safety', 'comparison', 'familiar'",
-        "got ['safety']",
     ),
     bins("bins of all metrics", lambda: cal.evaluate(Y, P, bins=0), WHOLE, "got 0"),
 ]
@@ -717,11 +529,6 @@ NAMES = [
         "cannot be combined with Predictions",
         "pass it to Predictions(...) instead",
     ),
-    kind(InputTypeError, TypeError, "y_prob")(
-        "Predictions and probabilities",
-        lambda: cal.calibration_curve(CHECKED, P),
-        "cannot be combined with Predictions",
-    ),
     view(
         "Predictions second",
         lambda: cal.ece(Y, CHECKED),
@@ -737,18 +544,6 @@ NAMES = [
     view(
         "a View and weights",
         lambda: cal.ece(VIEW, sample_weight=Y),
-        "a view cannot be combined with other arguments",
-        "pass the view alone",
-    ),
-    view(
-        "a View and probabilities",
-        lambda: cal.ece(VIEW, P),
-        "a view cannot be combined with other arguments",
-        "pass the view alone",
-    ),
-    view(
-        "a View and a mask",
-        lambda: cal.ece(VIEW, where=[True] * 4),
         "a view cannot be combined with other arguments",
         "pass the view alone",
     ),

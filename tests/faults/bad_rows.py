@@ -39,11 +39,6 @@ feature = kind(InputError, ValueError, "features")
 SHAPES = [
     shape("fewer labels", lambda: cal.ece([0, 1], P), "has 4 rows and y_true has 2", "one label per row is required"),
     shape(
-        "fewer probabilities",
-        lambda: cal.brier(Y, P[:2]),
-        "has 2 rows and y_true has 4",
-    ),
-    shape(
         "transposed",
         lambda: cal.ece(Y3, P3.T),
         "has 3 rows and y_true has 4",
@@ -54,16 +49,6 @@ SHAPES = [
         lambda: cal.ece([], []),
         "is empty; at least one row is required",
         "check the filter or file it came from",
-    ),
-    shape_y(
-        "empty arrays",
-        lambda: cal.gece(np.array([]), np.empty((0, 3))),
-        "is empty; at least one row is required",
-    ),
-    shape_y(
-        "empty frame",
-        lambda: cal.ece(cal.Predictions(FRAME[:0], label="y", prob="p")),
-        "is empty; at least one row is required",
     ),
     shape("empty probabilities", lambda: cal.ece(Y, []), "is empty; at least one row is required"),
     shape("no columns", lambda: cal.ece(Y, np.empty((4, 0))), "no columns", "one column per class"),
@@ -86,20 +71,9 @@ SHAPES = [
         "pass a list or an array",
     ),
     shape(
-        "a single probability",
-        lambda: cal.ece([1], np.array(0.5)),
-        "expected one entry per row, got the single value 0.5",
-    ),
-    shape(
         "ragged",
         lambda: cal.ece([0, 1], [[0.7, 0.2, 0.1], [0.1, 0.9]]),
         "rows differ in length: 3 entries in row 0, 2 in row 1",
-        row=1,
-    ),
-    shape(
-        "ragged at the start",
-        lambda: cal.ece([0, 1], [0.7, [0.1, 0.9]]),
-        "rows differ in length: 1 entry in row 0, 2 in row 1",
         row=1,
     ),
     shape(
@@ -121,18 +95,10 @@ CONTAINERS = [
         "None in an object array",
         lambda: cal.ece(Y, with_entry(P, 1, None, object)),
         "missing value",
-        "use missing='drop' to drop these rows",
-        row=1,
-    ),
-    type_(
-        "None in a list",
-        lambda: cal.ece(Y, [0.2, None, 0.6, 0.3]),
-        "missing value",
-        "use missing='drop' to drop these rows",
+        "use Predictions(..., missing='drop') to drop these rows",
         row=1,
     ),
     type_("text in a list", lambda: cal.ece(Y, [0.2, "0.8", 0.6, 0.3]), "expected numbers, got the text '0.8'", row=1),
-    type_("None in columns", lambda: cal.ece([0, 1], [[0.2, 0.8], [None, 0.3]]), "missing value", row=1),
     type_(
         "a date in an object array",
         lambda: cal.ece(Y, [0.2, datetime.date(2026, 1, 1), 1, 0]),
@@ -140,23 +106,10 @@ CONTAINERS = [
         row=1,
     ),
     type_(
-        "text in an object array",
-        lambda: cal.ece(Y, with_entry(P, 1, "0.8", object)),
-        "expected numbers, got the text '0.8'",
-        "convert it with float()",
-        row=1,
-    ),
-    type_(
         "numbers as text",
         lambda: cal.ece(Y, ["0.2", "0.8", "0.6", "0.3"]),
         "expected numbers, got the text '0.2'",
         "convert it with float() or read the column as numeric",
-        row=0,
-    ),
-    type_(
-        "numbers as bytes",
-        lambda: cal.ece(Y, np.array([b"0.2", b"1", b"0", b"1"])),
-        "expected numbers, got the text b'0.2'",
         row=0,
     ),
     type_(
@@ -170,18 +123,10 @@ CONTAINERS = [
         lambda: cal.ece(Y, np.zeros(4, "M8[s]")),
         "expected real numbers, got dtype datetime64[s]",
     ),
-    type_("records", lambda: cal.ece(Y, np.zeros(4, [("p", "f8")])), "expected real numbers, got dtype [('p', '<f8')]"),
     type_(
         "dict",
         lambda: cal.ece(Y, {0: 0.2, 1: 0.8}),
         "dict",
-        "expected a list, array, column or tensor, got",
-        "pass its values as a list, in the order of the rows",
-    ),
-    type_(
-        "set",
-        lambda: cal.ece(Y, {0.2, 0.8}),
-        "set",
         "expected a list, array, column or tensor, got",
         "pass its values as a list, in the order of the rows",
     ),
@@ -227,22 +172,18 @@ CONTAINERS = [
         "is missing",
         "pass (y_true, y_prob), or a frame with label and prob",
     ),
-    type_("null in pandas", lambda: cal.ece(Y, HOLE), "missing value", "use missing='drop' to drop these rows", row=2),
-    type_("nan in pandas is null", lambda: cal.ece(Y, pd.Series(with_entry(P, 2, NAN))), "missing value", row=2),
+    type_(
+        "null in pandas",
+        lambda: cal.ece(Y, HOLE),
+        "missing value",
+        "use Predictions(..., missing='drop') to drop these rows",
+        row=2,
+    ),
     type_(
         "null in polars",
         lambda: cal.ece(Y, pl.Series([0.2, 0.8, None, 0.3])),
         "missing value",
-        "use missing='drop' to drop these rows",
-        row=2,
-    ),
-    kind(InputTypeError, TypeError, "y_prob")(
-        "null in a polars frame", lambda: cal.ece(Y3, pl.DataFrame(THREE)), "missing value", row=2
-    ),
-    kind(InputTypeError, TypeError, "y_prob")(
-        "null in unnamed pandas columns",
-        lambda: cal.ece(Y3, pd.DataFrame(with_entry(P3, (2, 0), NAN))),
-        "missing value",
+        "use Predictions(..., missing='drop') to drop these rows",
         row=2,
     ),
     type_(
@@ -283,12 +224,6 @@ WEIGHTS = [
         row=1,
     ),
     weight(
-        "inf weight",
-        lambda: cal.gece(Y, P, sample_weight=[1, INF, 1, 1]),
-        "weights must be finite and non-negative; got inf",
-        row=1,
-    ),
-    weight(
         "zero weights",
         lambda: cal.ece(Y, P, sample_weight=[0] * 4),
         "all weights are zero",
@@ -314,12 +249,6 @@ WEIGHTS = [
         row=2,
     ),
     count(
-        "nan count",
-        lambda: cal.ece(cal.Predictions(Y, P, counts=[1, NAN, 1, 1])),
-        "missing value",
-        row=1,
-    ),
-    count(
         "counts beyond 2**53",
         lambda: cal.ece(cal.Predictions(Y, P, counts=[2**62] * 4)),
         "got 1.84467e+19",
@@ -337,23 +266,10 @@ WEIGHTS = [
         lambda: cal.ece(Y, P, sample_weight=[1, 2]),
         "expected one number for each of 4 rows, got shape (2,)",
     ),
-    kind(ShapeError, ValueError, "sample_weight")(
-        "weights as a column",
-        lambda: cal.ece(Y, P, sample_weight=np.ones((4, 1))),
-        "expected one number for each of 4 rows, got shape (4, 1)",
-    ),
-    kind(ShapeError, ValueError, "counts")(
-        "fewer counts",
-        lambda: cal.ece(cal.Predictions(Y, P, counts=[1, 2])),
-        "expected one number for each of 4 rows, got shape (2,)",
-    ),
     kind(InputTypeError, TypeError, "sample_weight")(
         "a word as weights",
         lambda: cal.ece(Y, P, sample_weight="balanced"),
         "expected a list, array, column or tensor, got str",
-    ),
-    kind(InputTypeError, TypeError, "sample_weight")(
-        "None among weights", lambda: cal.ece(Y, P, sample_weight=[1, None, 1, 1]), "missing value", row=1
     ),
 ]
 
@@ -361,33 +277,12 @@ GROUPS = [
     group(
         "None as a group",
         lambda: cal.ece(cal.Predictions(Y, P, groups=["a", None, "b", "a"])),
-        "use missing='drop' to drop these rows",
+        "use Predictions(..., missing='drop') to drop these rows",
         row=1,
-    ),
-    group(
-        "nan as a group",
-        lambda: cal.ece(cal.Predictions(Y, P, groups=[1.0, NAN, 2.0, 1.0])),
-        "use missing='drop' to drop these rows",
-        row=1,
-    ),
-    group(
-        "nan among names", lambda: cal.ece(cal.Predictions(Y, P, groups=["a", NAN, "b", "a"])), "missing value", row=1
     ),
     group(
         "pandas.NA as a group",
         lambda: cal.ece(cal.Predictions(Y, P, groups=["a", pd.NA, "b", "a"])),
-        "missing value",
-        row=1,
-    ),
-    group(
-        "no date as a group",
-        lambda: cal.ece(cal.Predictions(Y, P, groups=np.array(["2026", "NaT"] * 2, "M8[Y]"))),
-        "missing value",
-        row=1,
-    ),
-    group(
-        "null group in polars",
-        lambda: cal.ece(cal.Predictions(Y, P, groups=pl.Series(["a", None, "b", "a"]))),
         "missing value",
         row=1,
     ),
@@ -406,7 +301,7 @@ GROUPS = [
         "nan feature",
         lambda: cal.ece(cal.Predictions(Y, P, features=[[1], [NAN], [1], [1]])),
         "missing value",
-        "use missing='drop' to drop these rows",
+        "use Predictions(..., missing='drop') to drop these rows",
         row=1,
     ),
     feature(
@@ -460,22 +355,10 @@ FRAMES = [
         "no column matches 'q_*'",
         "the columns are 'y', 'p', 'w'",
     ),
-    kind(ColumnError, ValueError, "prob")(
-        "no name",
-        lambda: cal.ece(cal.Predictions(FRAME, label="y", prob=[])),
-        "got []",
-        "the columns are 'y', 'p', 'w'",
-    ),
     kind(ColumnError, ValueError, "label")(
         "a number as name",
         lambda: cal.ece(cal.Predictions(FRAME, label=0, prob="p")),
         "got 0",
-        "the columns are 'y', 'p', 'w'",
-    ),
-    kind(ColumnError, ValueError, "sample_weight")(
-        "missing weights",
-        lambda: cal.ece(cal.Predictions(FRAME, label="y", prob="p", sample_weight="weight")),
-        "unknown column 'weight'",
         "the columns are 'y', 'p', 'w'",
     ),
     kind(ColumnError, ValueError, "features")(

@@ -173,7 +173,7 @@ def test_first_bad_row_of_many_columns_is_named(value: float, words: str, column
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("N/A", "y_prob: missing value in row 2; use missing='drop' to drop these rows"),
+        ("N/A", r"y_prob: missing value in row 2; use Predictions\(\.\.\., missing='drop'\) to drop these rows"),
         (
             "70%",
             r"y_prob: expected numbers, got the text '70%' in row 2; write probabilities from 0 to 1: 0\.7 for 70%",

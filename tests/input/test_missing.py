@@ -54,7 +54,10 @@ SCORES = {
 
 @pytest.mark.parametrize("form", LABELS)
 def test_a_missing_label_is_counted_or_dropped(form: str) -> None:
-    with pytest.raises(cal.CalibrantError, match=r"missing value.* in row 2.*; use missing='drop' to drop these rows"):
+    with pytest.raises(
+        cal.CalibrantError,
+        match=r"missing value.* in row 2.*; use Predictions\(\.\.\., missing='drop'\) to drop these rows",
+    ):
         cal.brier(LABELS[form], P)
     found = cal.Predictions(LABELS[form], P, missing="drop")
     assert cal.brier(found) == pytest.approx(VALUE, abs=1e-15)
@@ -64,7 +67,10 @@ def test_a_missing_label_is_counted_or_dropped(form: str) -> None:
 
 @pytest.mark.parametrize("form", SCORES)
 def test_a_missing_score_is_counted_or_dropped(form: str) -> None:
-    with pytest.raises(cal.CalibrantError, match=r"missing value.* in row 2.*; use missing='drop' to drop these rows"):
+    with pytest.raises(
+        cal.CalibrantError,
+        match=r"missing value.* in row 2.*; use Predictions\(\.\.\., missing='drop'\) to drop these rows",
+    ):
         cal.brier(Y, SCORES[form])
     found = cal.Predictions(Y, SCORES[form], missing="drop")
     assert cal.brier(found) == pytest.approx(VALUE, abs=1e-15)
@@ -86,7 +92,7 @@ def test_all_arguments_lose_the_same_rows() -> None:
     with pytest.raises(cal.errors.InputTypeError) as caught:
         cal.Predictions(frame, **given)
     assert str(caught.value) == (
-        "y_true: 15 missing values (y 1, p 2, w 3, g 4, features 5), the first in row 0; use missing='drop' to drop these rows"
+        "y_true: 15 missing values (y 1, p 2, w 3, g 4, features 5), the first in row 0; use Predictions(..., missing='drop') to drop these rows"
     )
     found, expected = cal.Predictions(frame, **given, missing="drop"), cal.Predictions(frame.dropna(), **given)
     for name in ("probs", "labels", "weight", "groups", "features"):

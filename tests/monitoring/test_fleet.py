@@ -20,7 +20,7 @@ def write(folder: Path, name: str, text: str) -> Path:
 class TestConfiguration:
     def test_a_file_and_a_folder_name_the_same_models(self, tmp_path: Path) -> None:
         shared = '[models]\nstore = "{model}.db"\nevery = "1d"\n'
-        one = '[models.churn]\nowner = "Risk"\nrows = 3\n'
+        one = "[models.churn]\nrows = 3\n"
         two = '[models."a b"]\n[models.c]\nstore = "postgresql://u:secret@h/d"\n'
         (folder := tmp_path / "fleet").mkdir()
         write(tmp_path, "all.toml", shared + one + two)
@@ -31,7 +31,6 @@ class TestConfiguration:
             assert list(found) == ["churn", "a b", "c"]
             assert found["churn"].store == str(place / "churn.db")
             assert found["churn"].options == {"every": "1d", "rows": 3}
-            assert found["churn"].owner == "Risk"
             assert found["c"].store.startswith("postgresql://")
             assert "secret" not in f"{found['c']!r}{found['c'].to_dict()}"
 
@@ -42,7 +41,6 @@ class TestConfiguration:
             ("models = 3\n", "must be a table"),
             ('[models.labels]\nstore = "a"\n', "cannot be the name"),
             ('[models.a]\nstore = "a"\n[models.b]\nstore = "./a"\n', "same store"),
-            ('[models.a]\nstore = "a"\nowner = 3\n', "owner: expected text"),
             ('[models.a\nstore = "a"\n', "not valid TOML"),
         ],
     )

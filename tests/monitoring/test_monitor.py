@@ -555,7 +555,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
         ),
         (
             {"y_prob": [0.1, 1.2]},
-            r"y_prob: probabilities must be in \[0, 1\]; got 1\.2 in row 1; use input='logit' if these are logits",
+            r"y_prob: probabilities must be in \[0, 1\]; got 1\.2 in row 1; use Predictions\(\.\.\., input='logit'\) if these are logits",
         ),
         (
             {"y_prob": [[0.1, 0.2, 0.7]] * 2},
@@ -631,8 +631,8 @@ def test_last_windows_only(tmp_path: Path) -> None:
         monitor.update(None, SCORE[:2], when="2026-01-01", ids=[1])
 
 
-def test_a_row_of_next_year_is_refused_and_can_be_removed(tmp_path: Path) -> None:
-    monitor, wrong = make(tmp_path, horizon="5d"), 1 - YES
+def test_a_row_of_next_year_is_refused(tmp_path: Path) -> None:
+    monitor = make(tmp_path, horizon="5d")
     send(monitor, slice(0, 240), None)
     with pytest.raises(
         InputError,
@@ -648,37 +648,6 @@ def test_a_row_of_next_year_is_refused_and_can_be_removed(tmp_path: Path) -> Non
         "open",
     ]  # without labels there is nothing to test
     assert "Window 2026-01-05 has no labels, though its horizon has passed" in closed.waiting
-    done = monitor.remove(["future"])
-    assert (done.removed, repr(done)) == (1, "1 row removed")
-    after = monitor.status()
-    assert (after.n, [w.state for w in after.windows], after.clock) == (240, ["waiting", "open"], "2026-01-06T00:00Z")
-    send(monitor, slice(240, 600), None)
-    monitor.add_labels(np.arange(600), wrong)
-    clean = make_beside(tmp_path, horizon="5d")
-    send(clean, slice(0, 600), None)
-    clean.add_labels(np.arange(600), wrong)
-    assert monitor.status().alarms == clean.status().alarms != ()
-    assert monitor.status().process == clean.status().process
-
-
-def test_the_time_is_set_back_only_by_rows_of_the_newest_window(tmp_path: Path) -> None:
-    monitor = make(tmp_path, horizon="5d")
-    send(monitor, slice(0, 240), None)
-    monitor.advance("2026-02-01")
-    before = monitor.status()
-    monitor.remove([0])
-    after = monitor.status()
-    assert after.n == before.n - 1
-    assert (after.clock, [w.state for w in after.windows]) == (before.clock, [w.state for w in before.windows])
-    assert after.clock == "2026-02-01T00:00Z"
-
-
-def test_now_is_named_where_windows_count_rows(tmp_path: Path) -> None:
-    monitor = Monitor.create(tmp_path / "r.db", reference=(TRUTH, REFERENCE), every=50)
-    monitor.update(YES[:10], SCORE[:10], ids=np.arange(10))
-    with pytest.raises(ArgumentError, match="now: applies to windows of time, and these are counted in rows; drop now"):
-        monitor.remove([0], now="2026-01-01")
-    assert monitor.status().n == 10
 
 
 def make_beside(folder: Path, **words: Any) -> Monitor:
@@ -729,33 +698,6 @@ def test_a_label_that_comes_with_the_prediction_replaces_an_earlier_one(tmp_path
     monitor.add_labels([0], [1 - YES[0]])
     send(monitor, slice(0, 1))
     assert monitor.sketch("2026-01-05").positives == YES[0]
-
-
-def test_rows_are_removed_with_their_labels_and_scores(tmp_path: Path) -> None:
-    words: dict[str, Any] = {"groups": np.array(["a", "b"])[np.arange(N) % 2]}
-    whole, part = make(tmp_path, ood={"energy": REFERENCE}), make_beside(tmp_path, ood={"energy": REFERENCE})
-    ood = {"energy": SCORE**2}
-    whole.update(YES, SCORE, when=WHEN, ids=np.arange(N), ood=ood, **words)
-    kept = np.arange(N) % 7 != 0
-    whole.remove(np.arange(N)[~kept])
-    part.update(
-        YES[kept],
-        SCORE[kept],
-        when=WHEN[kept],
-        ids=np.arange(N)[kept],
-        ood={"energy": SCORE[kept] ** 2},
-        groups=words["groups"][kept],
-    )
-    for group in (None, "a", "b"):
-        for labelled in (True, False):
-            found, expected = (m.sketch("2026-01-08", group, labelled=labelled).to_bytes() for m in (whole, part))
-            assert found == expected
-    one, other = (m.status().windows[3] for m in (whole, part))
-    assert (one.n, one.labelled) == (other.n, other.labelled)
-    assert one.scores.ood[0].median == other.scores.ood[0].median
-    with pytest.raises(InputError, match="ids: unknown id '7'"):
-        whole.remove([6, 7])
-    assert whole.status().n == kept.sum()
 
 
 @pytest.mark.parametrize(("arguments", "keywords"), [((), {}), (("m.db",), {}), (("m.db",), {"every": "1d"})])

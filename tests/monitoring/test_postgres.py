@@ -53,7 +53,6 @@ def filled(place: Any) -> Monitor:
         monitor.update(labels, SCORE[rows], ids=ids, **words)
         monitor.add_labels(ids, YES[rows] if day < 2 else 1 - YES[rows])
     monitor.update(None, SCORE[:5], when="2026-01-02", groups=GROUPS[:5], ood=ood[:5], delivery="late")
-    monitor.remove(["'\"0-1 é"])
     return Monitor.open(place)
 
 

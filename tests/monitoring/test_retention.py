@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from calibrant.cli import main
-from calibrant.errors import ArgumentError, InputError
+from calibrant.errors import ArgumentError
 from calibrant.monitoring.databases import Sqlite
 from calibrant.monitoring.monitor import Monitor
 from calibrant.reporting.timeline import render_timeline
@@ -77,8 +77,6 @@ def test_results_stay_and_nothing_is_counted_twice(tmp_path: Path, where: str, r
     assert (status.n, status.total_windows) == (240, 6)
     late = monitor.update([1], [0.5], when="2026-01-01", ids=["late"], ood=[0.5])  # a new row of a pruned window
     assert (late.added, late.late_rows, monitor.status().windows[0].n) == (1, 1, 41)
-    with pytest.raises(InputError, match=r"ids: the row '0-0-x+' was pruned in row 0; pruned rows cannot be removed"):
-        monitor.remove([ids_of(0)[0]])
     assert (monitor.prune().rows, monitor.prune().rows) == (1, 0)
 
 

@@ -183,17 +183,11 @@ def test_windows_are_half_open_spans_of_utc(every: str, when: str, window: str) 
         ("America/Havana", "1d", "2026-11-01T04:30Z", "2026-11-01", 25),  # its first hour comes twice
         ("Pacific/Apia", "1d", "2011-12-30T10:00Z", "2011-12-31", 24),  # 30 December 2011 was left out
         ("Pacific/Kiritimati", "1d", "2026-01-01T10:00Z", "2026-01-02", 24),
-        ("Europe/Berlin", "business day", "2026-03-27T22:59Z", "2026-03-27", 24),
-        ("Europe/Berlin", "business day", "2026-03-27T23:00Z", "2026-03-30", 71),  # Saturday; Sunday has 23 hours
-        ("Europe/Berlin", "business day", "2026-10-25T12:00Z", "2026-10-26", 73),
-        ("Europe/Berlin", "business day", "2026-12-24T23:00Z", "2026-12-28", 96),  # a holiday and a weekend
-        (None, "business day", "2026-01-03", "2026-01-05", 72),
         ("UTC", "1d", "1969-12-31T23:59", "1969-12-31", 24),
     ],
 )
 def test_days_of_a_time_zone(zone: str | None, every: str, when: str, window: str, hours: int) -> None:
-    holidays = ["2026-12-25"] if every == "business day" else None
-    rule = window_rule(every, time_zone=zone, holidays=holidays)
+    rule = window_rule(every, time_zone=zone)
     times = np.array([read_time(when)])
     place = int(rule.place_of(times)[0])
     start, end = rule.span(place)
@@ -204,23 +198,6 @@ def test_days_of_a_time_zone(zone: str | None, every: str, when: str, window: st
     assert before < place < after
     assert (rule.span(before)[1], rule.span(after)[0]) == (start, end)
     assert WindowRule.of_dict(rule.to_dict()) == rule
-
-
-def test_every_moment_of_two_years_has_one_business_day() -> None:
-    """Against the calendar of the standard library, hour by hour."""
-    from datetime import UTC, datetime, timedelta
-    from zoneinfo import ZoneInfo
-
-    rule = window_rule("business day", time_zone="America/New_York", holidays=["2026-07-03", "2026-12-25"])
-    hours = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=6 * hour) for hour in range(4 * 730)]
-    found = rule.place_of(np.array([round(hour.timestamp()) * 10**6 for hour in hours]))
-    wanted = []
-    for hour in hours:
-        day = hour.astimezone(ZoneInfo("America/New_York")).date()
-        while day.weekday() > 4 or day.isoformat() in rule.holidays:
-            day += timedelta(days=1)
-        wanted.append(day.isoformat())
-    assert [rule.name(place) for place in found.tolist()] == wanted
 
 
 @pytest.mark.parametrize(
@@ -237,11 +214,9 @@ def test_every_moment_of_two_years_has_one_business_day() -> None:
         ({"every": 5, "season": "week"}, "season: applies to windows of time"),
         ({"every": "5h", "season": "week"}, "season: a week must be several windows"),
         ({"every": "1d", "season": "year"}, "season"),
-        ({"every": "1d", "holidays": ["2026-01-01"]}, "holidays: apply to windows of business days"),
-        ({"every": "business day", "holidays": ["1.1.2026"]}, "holidays: '1.1.2026' is not a date; write dates as"),
     ],
 )
-def test_bad_time_zones_and_holidays(words: dict[str, object], message: str) -> None:
+def test_bad_time_zones(words: dict[str, object], message: str) -> None:
     with pytest.raises(cal.errors.ArgumentError, match=re.escape(message)):
         window_rule(**words)
 

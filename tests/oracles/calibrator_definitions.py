@@ -162,38 +162,6 @@ def by_predicted_class(labels, probs, rates_of):
     return found
 
 
-def TopLabelCalibration(labels, probs, **rest):
-    return by_predicted_class(labels, probs, platt_rates)
-
-
-def quantile(values, share):
-    """Linear interpolation between the ordered values (type 7)."""
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = math.floor(place)
-    return ordered[low] + (place - low) * (ordered[min(low + 1, len(ordered) - 1)] - ordered[low])
-
-
-def PlattScalingWithFeatures(labels, probs, features, **rest):
-    """A column for each third of each feature; their coefficients are penalized by half the sum of squares."""
-    design = [[] for _ in features]
-    for j in range(len(features[0])):
-        column = [Fraction(x[j]) for x in features]
-        edges = [quantile(column, Fraction(part, 3)) for part in (1, 2)]
-        for row, value in zip(design, column, strict=True):
-            row += [mpf(int(sum(value >= edge for edge in edges) == third)) for third in range(3)]
-
-    def rates(question):
-        with mp.workdps(DIGITS):
-            columns = [
-                [mpf(1), sum(clipped_logs(score)), *row] for (score, _, _), row in zip(question, design, strict=True)
-            ]
-            found = regression(columns, [mpf(y) for _, y, _ in question], [0, 0, *[1] * len(design[0])])
-            return [sigmoid(mp.fdot(found, x)) for x in columns]
-
-    return one_vs_rest(labels, off_boundary(probs), rates)
-
-
 # ---- bins ------------------------------------------------------------------------------------------------------------
 
 
@@ -532,9 +500,7 @@ CALLS = {
         ", groups=g[:8]",
     ),
     "NearIsotonicEnsemble": ("", "", ""),
-    "PlattScalingWithFeatures": ("", ", features=x", ", features=x[:8]"),
     "ScalingBinning": ("", "", ""),
     "SplineCalibration": ("", "", ""),
-    "TopLabelCalibration": ("", "", ""),
     "TopLabelHistogramBinning": (f"points_per_bin={POINTS}", "", ""),
 }

@@ -448,7 +448,7 @@ def test_rows_of_a_wider_tolerance_are_fitted() -> None:
     assert found.gain == pytest.approx(exact.gain, abs=1e-3)
 
 
-def test_groups_and_features_of_predictions_reach_calibrators_that_need_them() -> None:
+def test_groups_of_predictions_reach_calibrators_that_need_them() -> None:
     rng = np.random.default_rng(0)
     p, group = rng.random(600), rng.integers(0, 2, 600)
     y = (rng.random(600) < np.where(group == 1, p, p**3)).astype(int)
@@ -458,9 +458,5 @@ def test_groups_and_features_of_predictions_reach_calibrators_that_need_them() -
     known = cal.GroupCalibration(cal.BetaCalibration()).fit(p, y, groups=np.array(["a", "b"])[group])
     new = np.array([0.3, 0.3])
     assert found.predict_proba(new, groups=["a", "b"]).tolist() == known.predict_proba(new, ["a", "b"]).tolist()
-    features = cal.Predictions(y, p, features=group)
-    found = cal.recalibrate(features, method=cal.recalibration.PlattScalingWithFeatures(categorical=[0]))
-    assert found.method == "PlattScalingWithFeatures"
-    assert found.gain > cal.recalibrate(features, method="platt").gain
     with raises(cal.errors.ArgumentError, "method"):
-        cal.recalibrate(features, method=cal.GroupCalibration(cal.BetaCalibration()))
+        cal.recalibrate(y, p, method=cal.GroupCalibration(cal.BetaCalibration()))

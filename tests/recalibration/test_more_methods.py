@@ -268,43 +268,6 @@ def test_beta_calibration_through_one_half_keeps_the_predicted_class() -> None:
         cal.BetaCalibration(parameters="abc").fit(p, y)  # type: ignore[arg-type]
 
 
-# Adjustments of the mean
-
-
-@pytest.mark.parametrize("kind", ["multiplicative", "additive"])
-def test_an_adjustment_makes_the_mean_the_rate(kind: Any) -> None:
-    for name, (p, y) in UNFRIENDLY.items():
-        weight = 1.0 + np.arange(len(y)) % 3
-        calibrator = fitted(cal.ProbabilityAdjustment(kind), p * 0.6, y, sample_weight=weight)
-        mean, rate = (sum(w * v for w, v in zip(weight, values, strict=True)) / sum(weight) for values in (p * 0.6, y))
-        wanted = [min(max(s * rate / mean if kind == "multiplicative" else s + rate - mean, 0), 1) for s in NEW]
-        assert at(calibrator, NEW)[:, 1] == pytest.approx(wanted, abs=1e-12), name
-    p, y = classes(90, 4)
-    found = at(cal.ProbabilityAdjustment(kind).fit(p, y), p)
-    columns = [
-        np.clip(p[:, c] * (y == c).mean() / p[:, c].mean(), 0, 1)
-        if kind == "multiplicative"
-        else np.clip(p[:, c] + (y == c).mean() - p[:, c].mean(), 0, 1)
-        for c in range(4)
-    ]
-    assert found == pytest.approx(np.column_stack(columns) / np.sum(columns, axis=0)[:, None], abs=1e-12)
-
-
-def test_clipping_that_moves_the_mean_is_reported() -> None:
-    p, y = np.array([0.05, 0.1, 0.9, 0.95]), np.array([1, 0, 1, 1])
-    with pytest.warns(
-        cal.CalibrantWarning, match=r"the mean of the adjusted probabilities is 0.55\d*, not the observed rate of 0.75"
-    ):
-        cal.ProbabilityAdjustment().fit(p, y)
-    with pytest.raises(
-        cal.errors.UndefinedMetricError, match="all scores are 0, which no factor changes; use an additive"
-    ):
-        cal.ProbabilityAdjustment().fit([0.0, 0.0], [0, 1])
-    assert at(cal.ProbabilityAdjustment("additive").fit([0.0, 0.0], [0, 1]), [0.2])[0, 1] == pytest.approx(0.7)
-    scaled = cal.ProbabilityAdjustment(input="logit").fit(np.log(p / (1 - p))[:3], [0, 0, 1])
-    assert scaled.coef_[0, 0] == pytest.approx(1 / 1.05)
-
-
 # Bins by any rule
 
 
@@ -390,167 +353,6 @@ def test_bins_are_checked_when_a_histogram_is_fitted(tmp_path: Path) -> None:
         cal.save(own, tmp_path / "calibrator.json")
 
 
-# One calibrator per predicted class
-
-
-@pytest.mark.parametrize(
-    "inner", [cal.PlattScaling(), cal.IsotonicCalibration(), cal.HistogramBinning(bins=3)], ids=repr
-)
-@pytest.mark.parametrize("k", [2, 4])
-def test_the_confidence_is_calibrated_for_each_predicted_class(inner: Any, k: int) -> None:
-    p, y = classes(240, k)
-    weight = 1.0 + np.arange(240) % 3
-    calibrator = cal.TopLabelCalibration(inner).fit(p, y, sample_weight=weight)
-    new = classes(60, k, 5)[0]
-    found = at(calibrator, new)
-    assert (found.argmax(axis=1) == new.argmax(axis=1)).all()
-    for c in range(k):
-        rows, mine = p.argmax(axis=1) == c, new.argmax(axis=1) == c
-        alone = type(inner)(**inner.get_params(deep=False))
-        alone.fit(p[rows].max(axis=1), (y[rows] == c).astype(int), sample_weight=weight[rows])
-        wanted = at(alone, new[mine].max(axis=1))[:, 1]
-        assert found[mine].max(axis=1) == pytest.approx(np.maximum(wanted, 1 / k), abs=1e-9)
-
-
-def test_classes_never_predicted_and_classes_always_right() -> None:
-    p, y = classes(300, 100)
-    calibrator = fitted(cal.TopLabelCalibration(), p, y)
-    assert len(calibrator.calibrators_) == 100
-    found = at(calibrator, p)
-    assert found.sum(axis=1) == pytest.approx(1)
-    names = np.array(["ash", "birch", "cedar", "oak"])
-    p, y = classes(200, 4, 3)
-    y = np.where(p.argmax(axis=1) == 2, 2, y)
-    with pytest.warns(cal.CalibrantWarning, match="the predictions of class 'cedar' are all right"):
-        cal.TopLabelCalibration(cal.IsotonicCalibration()).fit(p, names[y])
-    with raises(cal.errors.ArgumentError, "y"):
-        cal.TopLabelCalibration(cal.PlattScaling(targets="plain")).fit(p, names[y])
-    p[:, 1] = 0  # never predicted
-    p /= p.sum(axis=1, keepdims=True)
-    calibrator = fitted(cal.TopLabelCalibration(), p, y)
-    whole = cal.PlattScaling().fit(p.max(axis=1), (p.argmax(axis=1) == y).astype(int))
-    assert at(calibrator, [[0.1, 0.7, 0.1, 0.1]])[0, 1] == pytest.approx(at(whole, [0.7])[0, 1])
-    for inner, problem_text in (
-        ("platt", "calibrator: must be an unfitted calibrator; got 'platt'"),
-        (cal.GroupCalibration(cal.PlattScaling()), "calibrator: GroupCalibration requires groups"),
-        (cal.TemperatureScaling(input="logit"), "calibrator: .* expects logits, and receives the confidence"),
-    ):
-        with pytest.raises(cal.errors.ArgumentError, match=problem_text):
-            cal.TopLabelCalibration(inner).fit(p, y)  # type: ignore[arg-type]
-
-
-# Logistic regression with features
-
-
-def centres(n: int, seed: int = 0) -> tuple[Floats, NDArray[np.int64], dict[str, Any]]:
-    """A risk that is overestimated in one of three centres."""
-    p, y = problem(n, seed)
-    rng = np.random.default_rng(seed + 100)
-    centre = np.array(["a", "b", "c"])[rng.integers(0, 3, n)]
-    y = np.where((centre == "b") & (rng.random(n) < 0.5), 0, y)
-    return p, y, {"centre": centre, "age": rng.integers(20, 90, n), "code": rng.integers(0, 2, n)}
-
-
-@pytest.mark.parametrize("shrink_slope", [False, True])
-@pytest.mark.parametrize("numeric_bins", [3, None])
-def test_features_enter_a_penalized_regression(shrink_slope: bool, numeric_bins: int | None, tmp_path: Path) -> None:
-    p, y, given = centres(160)
-    counts = 1 + np.arange(160) % 2
-    calibrator = cal.PlattScalingWithFeatures(
-        penalty=2.5, shrink_slope=shrink_slope, numeric_bins=numeric_bins, categorical=["code"]
-    ).fit(p, y, features=given, counts=counts)
-    age = np.repeat(given["age"], counts).astype(float)
-    rows = []
-    for s, centre, years, code in zip(p, *given.values(), strict=True):
-        row = [1.0, math.log(s / (1 - s)), *(float(centre == name) for name in "abc")]
-        if numeric_bins is None:
-            row.append(years / age.std())
-        else:
-            first, second = np.percentile(age, [100 / 3, 200 / 3])
-            row += [float(years < first), float(first <= years < second), float(years >= second)]
-        rows.append([*row, float(code == 0), float(code == 1)])
-    design = np.array(rows)
-    penalty = np.full(design.shape[1], 2.5)
-    penalty[0], penalty[1] = 0.0, 2.5 * shrink_slope
-
-    def gradient(beta: Floats) -> Floats:
-        return design.T @ (counts * (1 / (1 + np.exp(-design @ beta)) - y)) + penalty * beta
-
-    found = np.append(calibrator.intercept_, calibrator.coef_)
-    assert np.abs(gradient(found)).max() < 1e-8  # the loss is convex: this is its minimum
-    assert len(calibrator.feature_names_) == calibrator.coef_.shape[1] == design.shape[1] - 1
-    wanted = 1 / (1 + np.exp(-design @ found))
-    assert at(calibrator, p, features=given)[:, 1] == pytest.approx(wanted, abs=1e-12)
-    again = cal.load(cal.save(calibrator, tmp_path / "calibrator.json"))
-    moved = {name: given[name] for name in ("code", "age", "centre")}  # columns are found by their names
-    assert (
-        again.predict_proba(p[:9], {n: v[:9] for n, v in moved.items()})[:, 1]
-        == at(calibrator, p[:9], features={n: v[:9] for n, v in given.items()})[:, 1]
-    ).all()
-    assert calibrator.feature_names_[0] == "log_odds"
-
-
-def test_features_correct_what_the_score_does_not_know() -> None:
-    p, y, given = centres(3000, 2)
-    features = given["centre"]
-    calibrator = cal.PlattScalingWithFeatures().fit(p, y, features=features)
-    plain, found = at(cal.PlattScaling().fit(p, y), p)[:, 1], at(calibrator, p, features=features)[:, 1]
-    for name in "abc":
-        rows = features == name
-        assert abs(found[rows].mean() - y[rows].mean()) < 0.01
-    assert abs(plain[features == "b"].mean() - y[features == "b"].mean()) > 0.08
-    new = calibrator.predict_proba(
-        [0.3], features=["elsewhere"]
-    )  # an unknown category: the score and the intercept alone
-    eta = calibrator.intercept_[0] + calibrator.coef_[0, 0] * math.log(0.3 / 0.7)
-    assert new[0, 1] == pytest.approx(1 / (1 + math.exp(-eta)))
-    several, labels = classes(300, 4)
-    rows = cal.PlattScalingWithFeatures().fit(several, np.array(["v", "x", "y", "z"])[labels], features=labels % 2 == 0)
-    assert rows.coef_.shape == (4, 3)
-    assert set(rows.predict(several[:5], labels[:5] % 2 == 0)) <= set("vxyz")
-
-
-def test_features_are_checked() -> None:
-    p, y, given = centres(40)
-    make = cal.PlattScalingWithFeatures
-    for words, error, text in (
-        ({}, cal.errors.InputError, "features: are required; pass the features of each row"),
-        (
-            {"features": given["centre"][:9]},
-            cal.errors.ShapeError,
-            "features: expected 40 rows, one for each score; got 9",
-        ),
-        ({"features": [math.nan, *range(39)]}, cal.errors.InputError, "features: missing value in column 0 in row 0"),
-        ({"features": [math.inf, *range(39)]}, cal.errors.InputError, "features: must be finite; got inf"),
-        (
-            {"features": np.full(40, "2024-01-01", "M8[D]")},
-            cal.errors.InputTypeError,
-            "features: column 0 has dates or times",
-        ),
-    ):
-        with pytest.raises(error, match=text):
-            make().fit(p, y, **words)
-    with raises(cal.errors.ArgumentError, "categorical"):
-        make(categorical=["sex"]).fit(p, y, features=given)
-    with raises(cal.errors.ArgumentError, "penalty"):
-        make(penalty=0).fit(p, y, features=given)
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match=r"a threshold of the score separates the outcomes, .* pass shrink_slope=True",
-    ):
-        make().fit(p, (p > 0.4).astype(int), features=given)
-    with raises(cal.errors.UndefinedMetricError, "scores"):
-        make().fit(np.full(40, 0.4), y, features=given)
-    assert make(shrink_slope=True).fit(p, (p > 0.4).astype(int), features=given).coef_[0, 0] > 0
-    with raises(cal.errors.UndefinedMetricError, "y"):
-        make().fit(p, np.zeros(40, int), features=given)
-    fitted = make().fit(p, y, features=given)
-    with raises(cal.errors.ShapeError, "features"):
-        fitted.predict_proba(p[:2], {"centre": ["a", "b"]})
-    with raises(cal.errors.InputError, "features"):
-        fitted.predict_proba(p[:2])
-
-
 # Coefficients, edges and knots under the same names
 
 
@@ -581,11 +383,9 @@ def test_coefficients_and_edges_are_public(name: str) -> None:
                 "PlattScaling": [odds],
                 "QuadraticLogit": [odds, odds**2],
                 "BetaCalibration": [np.log(new), -np.log1p(-new)],
-                "ProbabilityAdjustment": [new],
             }[type(calibrator).__name__]
             eta = np.column_stack(features) @ coef[0] + intercept[0]
-        wanted = np.clip(eta, 0, 1) if name.endswith("tive_adjustment") else 1 / (1 + np.exp(-eta))
-        assert got == pytest.approx(wanted, abs=1e-9)
+        assert got == pytest.approx(1 / (1 + np.exp(-eta)), abs=1e-9)
     for text in calibrator.derived if calibrator.fitted == ("curves_",) else calibrator.fitted:
         assert text in repr(calibrator)
 

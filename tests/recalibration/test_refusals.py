@@ -204,26 +204,11 @@ def test_the_words_of_other_packages_are_translated() -> None:
     rng = np.random.default_rng(0)
     p = rng.random(60)
     y = (rng.random(60) < p).astype(int)
-    named = cal.PlattScalingWithFeatures().fit(p, y, features={"age": rng.random(60)})
-    numbered = cal.PlattScalingWithFeatures().fit(p, y, features=p[:, None] ** 2)
     cases: list[tuple[Any, type[Exception], str]] = [
         (lambda: cal.ece(preds=p, target=y), cal.errors.UnknownArgumentError, "preds: .*; use y_prob"),
         (lambda: cal.ece(y_prob=p, target=y), cal.errors.UnknownArgumentError, "target: .*; use y_true"),
         (lambda: cal.ece(), cal.errors.InputTypeError, "y_true: is missing; pass"),
-        (
-            lambda: cal.evaluate(y, p, calibrator=named),
-            cal.errors.ArgumentError,
-            r"requires its features, the columns \['age'\]; evaluate what it predicts",
-        ),
-        (
-            lambda: cal.evaluate(y, p, calibrator=numbered),
-            cal.errors.ArgumentError,
-            r"requires its features, the columns \[0\]",
-        ),
     ]
     for call, kind, text in cases:
         with pytest.raises(kind, match=text):
             call()
-    new = rng.random(60)
-    found = cal.evaluate(cal.Predictions(y, new, features=new[:, None]), calibrator=numbered, metrics=["brier"])
-    assert found["brier"] == cal.brier(y, numbered.predict_proba(new, features=new[:, None]))

@@ -1,6 +1,7 @@
 """Calibrators that scale logits: checked values, conditions at the optimum, data without an optimum, weights."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -361,3 +362,37 @@ def test_the_hessian_of_a_matrix_is_that_of_the_definition() -> None:
     features = np.column_stack([linear.z, np.ones(n)])
     known = np.einsum("i,iab,ic,id->acbd", linear.weight, spread, features, features).reshape(k * (k + 1), -1)
     np.testing.assert_allclose(linear.full_curvature(matrix, bias), known, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("small", "the best temperature lies below 0.001: multiply the logits by a number first; 0.001 is used"),
+        ("large", "the best temperature lies above 1000: divide the logits by a number first; 1000 is used"),
+        ("right", "every label has the largest logit of its row, so the best temperature is 0; 0.001 is used"),
+        (
+            "opposite",
+            "the logits are negatively associated with the labels, so the best temperature is infinite; 1000 is used",
+        ),
+    ],
+)
+def test_a_temperature_at_its_bound_has_a_reason(kind: str, reason: str) -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(500, 3))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    labels = {"right": logits.argmax(axis=1), "opposite": logits.argmin(axis=1)}.get(kind, labels)
+    logits = logits * {"small": 1e-4, "large": 1e4}.get(kind, 1.0)
+    calibrators: list[Any] = [cal.TemperatureScaling(input="logit", objective=o) for o in ("nll", "brier")]
+    if kind in ("small", "large"):
+        calibrators.append(cal.BiasCorrectedTemperature(input="logit"))
+    for calibrator in calibrators:
+        with pytest.warns(cal.CalibrantWarning) as caught:
+            calibrator.fit(logits, labels)
+        assert str(caught[-1].message) == reason
+
+
+@pytest.mark.parametrize("kind", [cal.BiasCorrectedTemperature, cal.VectorScaling, cal.MatrixScaling])
+def test_a_class_without_rows_is_reported(kind: Any) -> None:
+    rng = np.random.default_rng(0)
+    with pytest.warns(cal.CalibrantWarning, match="class 2 has no rows"):
+        kind(input="logit").fit(rng.normal(size=(100, 3)), rng.integers(0, 2, 100))

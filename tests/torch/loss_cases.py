@@ -58,26 +58,7 @@ ONE_VALUE = {
     "dece_loss",
     "avuc_loss",
 }
-CLASSES = {
-    "label_smoothing_loss": losses.LabelSmoothingLoss,
-    "margin_label_smoothing_loss": losses.MarginLabelSmoothingLoss,
-    "focal_loss": losses.FocalLoss,
-    "flsd_loss": losses.FLSDLoss,
-    "dual_focal_loss": losses.DualFocalLoss,
-    "confidence_penalty_loss": losses.ConfidencePenaltyLoss,
-    "logit_norm_loss": losses.LogitNormLoss,
-    "max_ent_loss": losses.MaxEntLoss,
-    "mmce_loss": losses.MMCELoss,
-    "weighted_mmce_loss": losses.WeightedMMCELoss,
-    "dca_loss": losses.DCALoss,
-    "mdca_loss": losses.MDCALoss,
-    "ecd_loss": losses.ECDLoss,
-    "soft_binned_ece_loss": losses.SoftBinnedECELoss,
-    "dece_loss": losses.DECELoss,
-    "sece_loss": losses.SECELoss,
-    "kde_ece_loss": losses.KDEECELoss,
-    "avuc_loss": losses.AvUCLoss,
-}
+NAMES = sorted({name for name, _ in ALL})
 
 
 def named(case: Any) -> str | None:

@@ -509,7 +509,7 @@ def test_a_map_is_measured_in_evaluation_mode_and_gets_its_mode_back() -> None:
 def test_every_line_that_measures_a_map_on_its_own_rows_is_told() -> None:
     x, y = rows(200, classes=5)
     kept = ct.Collected(x, y)
-    module = ct.VectorModule(5).fit(x, y)
+    module = ct.TemperatureModule().fit(x, y)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")  # once for each line, as Python does by itself
         ct.evaluate(kept, calibrator=module)
@@ -529,9 +529,9 @@ def test_a_stream_is_evaluated_and_a_missing_loader_is_named() -> None:
 def test_a_map_of_probabilities_is_measured_too() -> None:
     x, y = rows(200, classes=5)
     kept = ct.collect(nn.Identity(), [(x, torch.where(torch.arange(200) % 2 == 0, y, x.argmax(dim=1)))])
-    calibrator = cal.VectorScaling().fit(torch.softmax(x[:100].double(), 1).numpy(), kept.labels[:100].numpy())
+    calibrator = cal.TemperatureScaling().fit(torch.softmax(x[:100].double(), 1).numpy(), kept.labels[:100].numpy())
     other = ct.Collected(kept.logits[100:].double(), kept.labels[100:])
-    module = ct.CalibratorModule.from_calibrator(calibrator, dtype=torch.float64)
+    module = ct.TemperatureModule.from_calibrator(calibrator, dtype=torch.float64)
     assert ct.evaluate(other, calibrator=calibrator)["nll"] == pytest.approx(
         ct.evaluate(other, calibrator=module)["nll"], abs=1e-10
     )

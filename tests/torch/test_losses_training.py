@@ -44,7 +44,7 @@ def test_training_goes_down_with_every_loss() -> None:
 
 def test_seeds_are_trained_side_by_side_and_apart() -> None:
     pytest.importorskip("sklearn")
-    entry = next(one for one in losses.ENTRIES if one.name == "SECELoss")
+    entry = next(one for one in losses.ENTRIES if one.name == "sece_loss")
     tasks = [losses.breast_cancer(seed) for seed in (3, 4)]
     both, _ = losses.train(entry, tasks, [3, 4], steps=5)
     alone, _ = losses.train(entry, tasks[1:], [4], steps=5)
@@ -55,7 +55,7 @@ def test_seeds_are_trained_side_by_side_and_apart() -> None:
 
 def test_the_experiment_makes_its_table() -> None:
     pytest.importorskip("sklearn")
-    some = [entry for entry in losses.ENTRIES if entry.name in ("cross-entropy", "DCALoss", "mixup")]
+    some = [entry for entry in losses.ENTRIES if entry.name in ("cross-entropy", "dca_loss", "mixup")]
     found = losses.run("breast_cancer", entries=some, seeds=range(2), steps=4)
     lines = losses.table(found).splitlines()
     assert len(lines) == 2 + 4  # the term on the same rows, and on others

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from calibrant.torch.losses import kernel
 
-from .loss_cases import ALL, CLASSES, HARD_ONLY, batch, loss_of, named
+from .loss_cases import ALL, HARD_ONLY, NAMES, batch, loss_of, named
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -122,7 +122,7 @@ def test_gradients_of_gradients(case: tuple[str, dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", sorted(CLASSES))
+@pytest.mark.parametrize("name", NAMES)
 def test_values_are_read_once(name: str, weighted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     logits, y = batch()
     read: list[int] = []

@@ -22,7 +22,6 @@ from calibrant.util.files import (
     cached_text,
     check_writable,
     make_folder,
-    read_arrays,
     read_npz,
     write_atomic,
 )
@@ -108,12 +107,10 @@ def test_archives_that_unpack_to_more_than_half_of_the_memory_limit_are_refused(
 def test_arrays_that_declare_more_than_memory_holds_are_an_error(tmp_path: Path) -> None:
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**13,)})
-    (tmp_path / "huge.npy").write_bytes(header.getvalue() + bytes(64))
     with zipfile.ZipFile(tmp_path / "huge.npz", "w") as archive:
         archive.writestr("probs.npy", header.getvalue() + bytes(64))
-    for name in ("huge.npz", "huge.npy"):
-        with pytest.raises(FileError, match=rf"{name}: is not a readable"):
-            read_arrays(tmp_path / name)
+    with pytest.raises(FileError):
+        read_npz(tmp_path / "huge.npz")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", b"not an archive"])

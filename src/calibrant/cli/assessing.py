@@ -6,12 +6,15 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import click
+
 from ..errors import ArgumentError, ColumnError
-from ..inference.comparison import Comparison, Difference, compare
+from ..inference.comparison import Comparison, compare
 from ..inference.significance import assess, assess_many
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..sketches.collection import Sketches
+from . import options
 from .conditions import FIRST, Baseline, Condition, Gates, Place, check, named_file
 from .gate_results import Checked
 from .listing import metric_named
@@ -21,6 +24,30 @@ from .source import Source, positive_class
 from .streaming import read_stream
 
 
+@options.command("assess")
+@options.source_options(
+    options.score_options,
+    options.groups_option("Groups, for metrics that use groups: pce, fece, mcm, of all combinations."),
+)
+@click.option("--metric", metavar="NAME", help="Id or alias of the test statistic; ecce_mad by default.")
+@click.option(
+    "--method",
+    metavar="NAME",
+    help="'consistency' simulates labels, 'enumeration' evaluates all outcomes, other names are tests of the metric; by default a test that "
+    "is valid for these data.",
+)
+@click.option("--metrics", metavar="NAMES", help="Comma-separated metrics, all tested on the same simulated labels.")
+@click.option(
+    "--correction",
+    type=click.Choice(["holm", "benjamini_hochberg", "min_p", "none"]),
+    help="Correction of p-values for several metrics; holm by default.",
+)
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level of the test.")
+@options.metric_options
+@options.draw_options(999)
+@options.json_option
+@click.option("--fail-if-rejected", is_flag=True, help="Exit with 1 if calibration is rejected.")
+@options.debug_option
 def run(
     file: str,
     *,
@@ -33,7 +60,10 @@ def run(
     fail_if_rejected: bool,
     **options: Any,
 ) -> bool:
-    """Test and print; True if the command has to fail because calibration was rejected."""
+    """Test whether the predictions in FILE are calibrated.
+
+    The null hypothesis is that the labels follow the predicted probabilities.
+    """
     gates, source = Gates.take(options), Source.take(file, options)
     asked, draws = MetricOptions.take(options), Draws.take(options)
     if metrics is not None and (metric is not None or method is not None):
@@ -72,6 +102,32 @@ def _show(result: Any, data: Predictions | Sketches) -> None:
     print_lines([*(f"positive class {name}" for name in _positive(data).values()), *repr(result).split("\n")])
 
 
+@options.command("compare")
+@options.source_options(
+    click.option(
+        "--models",
+        metavar="COLUMNS",
+        required=True,
+        help="Comma-separated columns of probabilities, one for each model; for several classes patterns such as 'old_*,new_*'.",
+    ),
+    click.option("--logits", is_flag=True, help="The columns contain logits."),
+)
+@click.option("--metric", metavar="NAME", default="brier", show_default=True, help="Id or alias of the metric.")
+@options.level_option
+@click.option(
+    "--cluster",
+    metavar="COLUMN",
+    help="Column with the cluster of each row, such as a patient; clusters are resampled as a whole.",
+)
+@options.metric_options
+@options.draw_options(1000)
+@options.json_option
+@options.gate_options(
+    'Exit with 1 if a condition on the metric of a model, such as "brier > 0.2" or "brier > 1.05 * baseline" with the first model '
+    'as the baseline, or on its difference from the first, such as "difference.low > 0", holds. Can be repeated.',
+    baseline=False,
+)
+@options.debug_option
 def run_compare(
     file: str,
     *,
@@ -81,30 +137,23 @@ def run_compare(
     level: float,
     cluster: str | None,
     as_json: bool,
-    fail_if_worse: bool,
     **options: Any,
 ) -> bool:
-    """Compare and print; True if a gate failed, or if ``--fail-if-worse`` was given and a model is worse than the first."""
+    """Compare models on the same rows of FILE.
+
+    Prints every pairwise difference of a metric with its confidence interval and p-value.
+    """
     gates, source = Gates.take(options), Source.take(file, options)
     asked, draws = MetricOptions.take(options), Draws.take(options)
     chosen = metric_named(metric, "--metric")
     keywords = {"level": level, **draws.keywords(), **asked.keywords_of([chosen])}
-    is_loss = chosen.proper == "strictly" or chosen.ideal == chosen.range[0]
-    if fail_if_worse and (chosen.info.signed or not is_loss):
-        problem = f"requires a metric for which lower is better, unlike {chosen.id}"
-        raise ArgumentError("--fail-if-worse", problem, "use --metric brier")
     conditions = _conditions(gates, chosen)
     parts = _read_models(source, models, "logits" if logits else "probs", cluster)
     first = next(iter(parts.values()))
     result = compare(parts, metric=metric, cluster=cluster is not None, **keywords)
     object.__setattr__(result, "dropped", first.dropped)  # results are frozen
-    name, *others = result.values
-    worse = [other for other in others if fail_if_worse and _is_worse(result[name, other])]
-    text = f"significantly worse than {name} by {result.metric} at level {level:.0%}"
-    compared = others if fail_if_worse else []
-    tests = [Checked(text, f" (model {other})", None, None, other in worse) for other in compared]
     shown = {"file": file, **_positive(first), **result.to_dict()} if as_json else lambda: _show(result, first)
-    return gates.conclude([*_checked(conditions, result), *tests], f"calibrant compare {named_file(file)}", shown)
+    return gates.conclude(_checked(conditions, result), f"calibrant compare {named_file(file)}", shown)
 
 
 def _read_models(source: Source, models: str, scores: str, cluster: str | None) -> dict[str, Predictions]:
@@ -151,11 +200,3 @@ def _checked(conditions: list[Condition], result: Comparison) -> list[Checked]:
         compared = differences if each.name == "difference" else places[1:] if each.limit.field else places
         checked += check([each], compared, baseline)
     return checked
-
-
-def _is_worse(found: Difference) -> bool:
-    """Whether the first is significantly better than the second; an infinite loss is worse than any other."""
-    if math.isnan(found.difference):
-        problem = f"undecidable: the metric is infinite for {found.first} and {found.second}"
-        raise ArgumentError("--fail-if-worse", problem, "use --metric brier")
-    return found.high < 0 or found.difference == -math.inf

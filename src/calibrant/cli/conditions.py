@@ -88,14 +88,8 @@ class Place(NamedTuple):
     measures: Mapping[str, Mapping[str, Any]]
     """For each measure its fields, and a reason where it has no value."""
     word: str = "group"
-    within: tuple[str, str] | None = None
-    """The grouping, such as its column, and the name of the group in it, where they are known."""
-
-    def same_group(self, other: Place) -> bool:
-        """Whether this is the same group: of the same grouping, if both are known, whether or not there are further groupings."""
-        if self.within is None or other.within is None:
-            return self.group == other.group
-        return self.within == other.within
+    grouping: str = ""
+    """What divides the rows, such as a column; empty where it is unknown."""
 
     def __str__(self) -> str:
         return f" ({self.word} {self.group})" if self.group else ""
@@ -109,7 +103,10 @@ class Baseline(NamedTuple):
 
     def place(self, like: Place) -> Place | None:
         """The same group."""
-        return next((each for each in self.places if each.same_group(like)), None)
+        same = [each for each in self.places if each.group == like.group]
+        return next(
+            (each for each in same if "" in (each.grouping, like.grouping) or each.grouping == like.grouping), None
+        )
 
     def absent(self, place: Place) -> str:
         """Why there is nothing to compare a group with."""
@@ -334,10 +331,8 @@ def _places(group: str, part: Mapping[str, Any]) -> list[Place]:
     clinical = part.get("clinical")
     summary = clinical.get("summary") if isinstance(clinical, Mapping) else None
     found |= _measures(summary.get("rows")) if isinstance(summary, Mapping) else {}
-    # Groups that were given as an array are of a grouping without a name.
-    within = (part.get("grouping"), part.get("group"))
-    named = bool(group) and within[0] not in (None, "", "group")
-    return [Place(group, found | _measures(listed), within=(str(within[0]), str(within[1])) if named else None)]
+    grouping = str(part.get("grouping") or "") if group else ""
+    return [Place(group, found | _measures(listed), grouping="" if grouping == "group" else grouping)]
 
 
 def _measures(listed: Any) -> dict[str, dict[str, Any]]:
@@ -353,16 +348,6 @@ def _measures(listed: Any) -> dict[str, dict[str, Any]]:
     return found
 
 
-ALIASES = {
-    "auc": "auroc",
-    "roc_auc": "auroc",
-    "c_statistic": "auroc",
-    "ap": "average_precision",
-    "oe": "observed_expected",
-    "o/e": "observed_expected",
-}
-
-
 def metric_conditions(gates: Gates, more: Collection[str] = ()) -> list[Condition]:
     """The gates on metrics, on the numbers of the header, such as AUROC and accuracy, and on `more` measures with intervals."""
     from ..evaluation.result import MetricResult
@@ -372,8 +357,14 @@ def metric_conditions(gates: Gates, more: Collection[str] = ()) -> list[Conditio
         key = name.lower().replace(" ", "_")
         if key in more:
             return key
-        key = ALIASES.get(key, key)
-        return key if key in (*HEADER, "prevalence") else metric_named(name, "--fail-if").id
+        if key in (*HEADER, "prevalence"):
+            return key
+        try:
+            return metric_named(name, "--fail-if").id
+        except CalibrantError as error:
+            numbers = ", ".join((*more, *HEADER, "prevalence"))
+            names = f"a gate names a metric, with a field such as ece.pvalue or ece.high, or one of {numbers}"
+            raise error.replaced(remedy=f"{error.remedy.rstrip('?')}; {names}") from None
 
     numbers = [each.name for each in dataclasses.fields(MetricResult) if each.type == "float | None"]
 
@@ -452,16 +443,6 @@ def _read_baseline(
         if each.limit.field and all(lenses) and lenses[0] != lenses[1]:
             problem = f"{name} has {each.name} of the lens {lenses[1]}, and here it is that of {lenses[0]}"
             raise ArgumentError("--baseline", problem, "evaluate both with the same --lens")
-    here = [place for place in places_of(result) if place.group]
-    groupings = {place.within[0] for place in here if place.within}
-    alike = [place for place in places if place.group and (not place.within or place.within[0] in groupings)]
-    gone = [place.group for place in alike if not any(place.same_group(each) for each in here)]
-    if gone and len(gone) < len(alike):  # the same column: a group without rows cannot fail
-        more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
-        say(
-            clean(f"warning: --baseline: these data have no rows of {', '.join(gone[:5])}{more}, unlike {name}"),
-            err=True,
-        )
     return Baseline(name, places)
 
 

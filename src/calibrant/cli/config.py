@@ -25,7 +25,6 @@ FAMILIES = (
     ("prob", "probs", "logits", "confidence"),
     ("weight", "counts"),
     ("classes", "pos_label"),
-    ("lens", "class_groups"),
     ("metric", "metrics"),
     ("accuracy", "coverage", "cost"),
     ("every", "rows"),
@@ -34,51 +33,50 @@ FAMILIES = (
 UNCONFIGURED = ("help", "version", "config", "no-config", "debug")
 
 
-def settings_of(found: Configuration, root: click.Group) -> Iterator[Setting]:
-    """All settings of a configuration; a key that no command knows raises."""
+def _settings_of(found: Configuration, context: click.Context, path: list[str]) -> Iterator[Setting]:
+    """The settings at the top level and in the tables of a command; a key that is unknown there raises."""
+    command: click.Command | None = context.find_root().command
+    assert isinstance(command, click.Group)
+    commands = command.list_commands(context)
     for key, value in found.tables.items():
-        if key == "models" and isinstance(value, dict):  # read by `monitor run`
+        if key in (*commands, "models") and isinstance(value, dict):  # the models are read by `monitor run`
             continue
-        command = root.commands.get(key)
-        if isinstance(command, click.Command) and isinstance(value, dict):
-            yield from _settings_of_command(found, command, key, value)
-            continue
-        users = [name for name, each in root.commands.items() if key in configurable_options(each)]
-        if key not in SHARED or not users:
-            problem, remedy = _unknown(key, [*SHARED, *root.commands], "key")
-            if isinstance(command, click.Command):
-                problem, remedy = "is a command and must be a table", f"write [{key}]"
-            elif users:
-                listed = " or ".join(f"[{name}]" for name in users)
-                problem, remedy = "belongs in the table of a command", f"move it below {listed}"
-            raise found.error(problem, remedy, "", key)
-        yield Setting("", key, value)
-
-
-def _settings_of_command(
-    found: Configuration, command: click.Command, table: str, content: Mapping[str, Any]
-) -> Iterator[Setting]:
-    known = configurable_options(command)
-    inner = command.commands if isinstance(command, click.Group) else {}
-    for key, value in content.items():
-        if key in inner and isinstance(value, dict):
-            yield from _settings_of_command(found, inner[key], f"{table}.{key}", value)
-        elif key in known:
-            yield Setting(table, key, value)
+        if key in SHARED:
+            yield Setting("", key, value)
+        elif key in commands:
+            raise found.error("is a command and must be a table", f"write [{key}]", "", key)
         else:
-            raise found.error(*_unknown(key, [*known, *inner], f"option of {table.replace('.', ' ')}"), table, key)
+            raise found.error(*_unknown(key, [*SHARED, *commands], "key"), "", key)
+    content: Any = found.tables
+    for place, name in enumerate(path):
+        assert isinstance(command, click.Group)
+        command, content = command.get_command(context, name), content.get(name, {})
+        assert command is not None
+        known, table = configurable_options(command), ".".join(path[: place + 1])
+        inner = command.list_commands(context) if isinstance(command, click.Group) else []
+        for key, value in content.items():
+            if key in known:
+                yield Setting(table, key, value)
+            elif key not in inner or not isinstance(value, dict):
+                raise found.error(
+                    *_unknown(key, [*known, *inner], f"option of {' '.join(path[: place + 1])}"), table, key
+                )
 
 
 def _unknown(key: str, known: Collection[str], kind: str) -> tuple[str, str]:
     from ..util.checks import suggest  # imports NumPy, which is slow for --help
 
-    return f"unknown {kind}", suggest(key, known, "`calibrant COMMAND --help` lists the options", 0.75)
+    return f"unknown {kind}", suggest(
+        key, known, "an option of one command belongs in its table, such as [report]", 0.75
+    )
 
 
 def configurable_options(command: click.Command) -> dict[str, click.Option]:
     """The options of a command that can be configured, by their long names; for a group those of all its commands."""
     if isinstance(command, click.Group):
-        return {key: option for each in command.commands.values() for key, option in configurable_options(each).items()}
+        context = click.Context(command)
+        commands = [command.get_command(context, name) for name in command.list_commands(context)]
+        return {key: option for each in commands if each for key, option in configurable_options(each).items()}
     found = {}
     for option in command.params:
         for name in option.opts if isinstance(option, click.Option) else ():
@@ -118,9 +116,7 @@ def _configured(
     found: Configuration, context: click.Context, options: Mapping[str, click.Option], path: list[str]
 ) -> tuple[dict[str, Any], dict[str, Setting]]:
     """Values of the options of a command by parameter, and the settings that they come from."""
-    root = context.find_root().command
-    assert isinstance(root, click.Group)
-    settings = list(settings_of(found, root))
+    settings = list(_settings_of(found, context, path))
     used: dict[str, Setting] = {}
     values: dict[str, Any] = {}
     for table in ["", *(".".join(path[: place + 1]) for place in range(len(path)))]:

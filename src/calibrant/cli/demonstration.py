@@ -13,10 +13,13 @@ from ..reporting.building import report
 from ..reporting.forms import form_of
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
+from . import options
 from .evaluating import show
 from .screen import print_lines, print_table, say
 from .source import Source
 
+# The same number for all tests, so that they can have the same p-values.
+RESAMPLES = 999
 NAMES = ("digits_validation", "digits_test")
 STORY = (
     "A gradient boosting classifier of handwritten digits, trained on 200 of the 1797 images of scikit-learn's digits data. "
@@ -24,8 +27,14 @@ STORY = (
 )
 
 
+@options.command("demo")
+@options.written_option("--out", default="calibrant-demo.html", show_default=True, help="Where to write the report.")
+@options.written_option(
+    "--save-data", folder=True, help="Folder to write the predictions to, for use with other commands."
+)
+@options.debug_option
 def run(out: str, save_data: str | None = None) -> None:
-    """Evaluate and test the packaged predictions, recalibrate them on validation data, and write the report."""
+    """Evaluate, test and recalibrate the predictions of a real model, and write a report."""
     path = Path(out)
     try:
         form_of(path, None)
@@ -35,13 +44,13 @@ def run(out: str, save_data: str | None = None) -> None:
     packaged = [files("calibrant") / "cli" / "data" / f"{name}.csv" for name in NAMES]
     with as_file(packaged[0]) as validation_file, as_file(packaged[1]) as test_file:
         validation, test = Source(str(validation_file)).read(), Source(str(test_file)).read()
-    before = evaluate(test)
+    before = evaluate(test, n_resamples=RESAMPLES)
     print_lines([STORY, ""])
     show(before)
-    chance = [assess(test, metric=metric, rng=0).verdict for metric in ("ecce_mad", "ecd")]
+    chance = [assess(test, metric=metric, n_resamples=RESAMPLES).verdict for metric in ("ecce_mad", "ecd")]
     print_lines(["", "Tests of calibration:", *chance, ""])
     found = recalibrate(validation.labels, validation.probs)
-    after = evaluate(calibrated(test, found.calibrator))
+    after = evaluate(calibrated(test, found.calibrator), n_resamples=RESAMPLES)
     print_lines(["Recalibration, by cross-validation on the validation data:", *repr(found).splitlines(), ""])
     pairs = [(old, new) for old, new in zip(before.results, after.results, strict=True) if old.value is not None]
     rows = [[old.metric, number(old.value), number(new.value)] for old, new in pairs]

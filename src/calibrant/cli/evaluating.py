@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import click
 
 from ..errors import ArgumentError
 from ..evaluation.measure import calibrated, evaluate
 from ..evaluation.result import Evaluation, MetricResult, numeric_columns
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
+from . import options
 from .conditions import (
     Gates,
     check,
@@ -29,10 +32,40 @@ from .source import Source
 from .streaming import read_stream
 from .wording import in_options
 
-if TYPE_CHECKING:
-    from ..clinical.group_validation import GroupValidation
 
-
+@options.command("evaluate")
+@options.source_options(
+    options.score_options,
+    options.groups_option("Groups that are also measured separately."),
+)
+@click.option(
+    "--metrics",
+    metavar="NAMES",
+    default="summary",
+    help="Comma-separated ids or aliases of metrics, 'summary' (default), 'recommended' or 'all'.",
+)
+@options.metric_options
+@click.option(
+    "--level",
+    type=float,
+    metavar="LEVEL",
+    help="Add confidence intervals of this level, such as 0.95; a summary has them.",
+)
+@click.option(
+    "--assess",
+    is_flag=True,
+    help="Add p-values for the null hypothesis of calibration, and the value by chance that each metric has under it.",
+)
+@options.outcome_option
+@options.calibrator_option
+@options.stream_option
+@options.draw_options(200)
+@options.json_option
+@options.gate_options(
+    'Exit with 1 if a condition such as "ece > 0.05", "ece.high > 0.05", "auroc < 0.8" or "ece > 1.1 * baseline" holds for all rows or a '
+    "group of --by. Can be repeated.",
+)
+@options.debug_option
 def run(
     file: str,
     *,
@@ -42,15 +75,15 @@ def run(
     outcome: str | None,
     calibrator: str | None,
     stream: bool | None,
-    pool: bool,
     as_json: bool,
     **options: Any,
 ) -> bool:
-    """Evaluate and print; True if a gate failed."""
+    """Measure the calibration of the predictions in FILE.
+
+    FILE is a CSV, TSV, Parquet, JSON lines, Excel, Feather or NPZ file, a DuckDB database, a .sketch file, or - for standard input.
+    """
     gates, source = Gates.take(options), Source.take(file, options)
     asked, draws = MetricOptions.take(options), Draws.take(options)
-    if pool and source.columns.by is None:
-        raise ArgumentError("--pool", "requires groups", "name their column with --by")
     conditions = metric_conditions(gates)
     names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     level = 0.95 if level is None and needs_interval(conditions) else level
@@ -59,18 +92,11 @@ def run(
     if data is None:
         data = source.read()
         data = data if calibrator is None else calibrated(data, calibrator)
-    elif calibrator is not None or pool:
-        option = "--pool" if calibrator is None else "--calibrator"
-        raise ArgumentError(option, "requires the rows", "use --no-stream")
+    elif calibrator is not None:
+        raise ArgumentError("--calibrator", "requires the rows", "use --no-stream")
     keywords: dict[str, Any] = {"metrics": names, "level": level, "assess": assess, "outcome": outcome}
     keywords |= asked.keywords() | draws.keywords()
     result = _evaluate(data, asked, keywords, file)
-    pooled = None
-    if pool and isinstance(data, Predictions):
-        from ..clinical.group_validation import validate_by_group
-
-        each_level = 0.95 if level is None else level
-        pooled = validate_by_group(data, lens=asked.lens or "auto", level=each_level)
     plain = (
         result.to_dict() if conditions or as_json else {}
     )  # takes as long as the evaluation where there are many groups
@@ -82,9 +108,7 @@ def run(
         asked.stated,
         source.columns.by,
     )
-    content = {**plain, **({} if pooled is None else {"pooled": pooled.to_dict()}), "options": asked.stated}
-
-    shown = {"file": file, **content} if as_json else lambda: show(result, pooled)
+    shown = {"file": file, **plain, "options": asked.stated} if as_json else lambda: show(result)
     return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", shown)
 
 
@@ -104,6 +128,16 @@ def _evaluate(data: Predictions | Sketches, asked: MetricOptions, keywords: dict
     return _describe_reasons(evaluate(data, **keywords), file)
 
 
+@options.command("clinical")
+@options.source_options(options.score_options)
+@click.option("--lens", help="The event: the positive class of two by default, or class:NAME.")
+@options.level_option
+@options.draw_options(200)
+@options.json_option
+@options.gate_options(
+    'Exit with 1 if a condition such as "slope < 0.8" or "c_statistic.low < 0.7" holds. Can be repeated.'
+)
+@options.debug_option
 def run_clinical(
     file: str,
     *,
@@ -112,7 +146,10 @@ def run_clinical(
     as_json: bool,
     **options: Any,
 ) -> bool:
-    """Print the table of a validation study; True if a gate failed."""
+    """Print the table of a validation study of the predictions in FILE: discrimination, overall performance and calibration.
+
+    For a report with subgroups, see report --for clinical.
+    """
     from ..clinical.performance import ROWS
     from ..clinical.performance import summary as clinical_summary
 
@@ -155,8 +192,8 @@ def _describe_reasons(result: Evaluation, streamed: str | None) -> Evaluation:
     return described
 
 
-def show(result: Evaluation, pooled: GroupValidation | None = None) -> None:
-    """Print the header and the table, and the pooled estimates of groups."""
+def show(result: Evaluation) -> None:
+    """Print the header and the tables."""
     print_lines([*result._title().splitlines(), *result._dropped_lines(), ""])
     headings, rows = result.table()
     print_table(headings, rows, numeric_columns(headings))
@@ -164,7 +201,3 @@ def show(result: Evaluation, pooled: GroupValidation | None = None) -> None:
         print_lines(["", *([title] if title else [])])
         print_table(headings, rows, numeric_columns(headings))
     print_lines(result.notes())
-    if pooled is not None:
-        print_lines(["", pooled._title()])
-        print_table(*pooled._table(), pooled._numeric)
-        print_lines(pooled._notes())

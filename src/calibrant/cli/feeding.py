@@ -1,12 +1,14 @@
-"""Creation of monitors and additions to them from files, for the commands of one monitor and for a fleet."""
+"""``calibrant monitor init``, ``update`` and ``labels``: create a monitor and add to it from files, also for a fleet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import click
 import numpy as np
 
 from ..errors import ArgumentError, LabelError
@@ -14,17 +16,161 @@ from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..monitoring.ingest import some_names
 from ..monitoring.monitor import Monitor
+from ..monitoring.status import Update
 from ..monitoring.windows import window_rule
 from ..sketches.files.columns import Columns
 from ..util.checks import check_whole
+from . import options
 from .arrivals import in_class_order, labels_like, read_label_file, read_ood, read_reference_times, read_rows
 from .config import is_configured
+from .monitoring import fail_option, finish, id_option, now_option, time_option
 from .rows import is_sketch
+from .screen import print_lines
 from .source import Source
 from .streaming import read
 
-if TYPE_CHECKING:
-    from ..monitoring.status import Update
+
+@options.command("init")
+@click.argument("store")
+@click.option("--reference", required=True, metavar="FILE", help="Labelled reference data, or a sketch of them.")
+@options.label_option
+@options.score_options
+@options.by_option("Column with the group of each row; each group is also monitored separately.")
+@options.where_option
+@options.classes_option
+@options.file_options
+@time_option(
+    "Column with the time of each prediction in the files of update; only --season requires it in the reference data."
+)
+@id_option("Column with the id of each row in the files of update and labels, which need not be in the reference data.")
+@click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d or 1w.")
+@click.option(
+    "--time-zone", metavar="NAME", help="Time zone of windows of days, such as Europe/Berlin; UTC by default."
+)
+@click.option(
+    "--season",
+    type=click.Choice(["week"]),
+    help="Compare a window with the reference data of the same part of the week, by the times (--time) in the reference data.",
+)
+@click.option("--rows", type=int, help="Number of rows in a window, instead of --every.")
+@options.ood_option(
+    "Column with an out-of-distribution score, such as the energy, that is watched too; may be repeated."
+)
+@click.option("--lens", default="auto", show_default=True, help="What is monitored: binary, top_label or class:NAME.")
+@click.option(
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="Probability that the sequential test ever raises a false alarm.",
+)
+@click.option(
+    "--run-length",
+    type=float,
+    default=1000,
+    show_default=True,
+    help="Mean number of windows between false alarms of the change detector.",
+)
+@click.option(
+    "--drift-alpha",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="Probability of a false drift alarm in a window, for all scores and groups together, averaged over reference data.",
+)
+@click.option(
+    "--mature",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="Share of labels that must have arrived before a window is tested.",
+)
+@click.option(
+    "--horizon", metavar="DURATION", help="How long to wait for labels, such as 30d; without limit by default."
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["ignore", "negative"]),
+    default="ignore",
+    show_default=True,
+    help="How to treat labels that are still missing after the horizon.",
+)
+@click.option("--keep", metavar="DURATION", help="How long prune keeps rows, such as 90d, or a number of windows.")
+@click.option("--resamples", type=int, default=999, show_default=True, help="Permutations for the p-values of drift.")
+@options.debug_option
+def init(store: str, **options: Any) -> None:
+    """Create a monitor in the new file or schema STORE.
+
+    The names of columns are stored, so that update and labels need none.
+    """
+    made, dropped = create_monitor(store, options)
+    kept = made.settings.columns
+    named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
+    needed = {"time": made.settings.rule.by_time, "id": True}
+    more = "".join(f" --{name} COLUMN" for name, wanted in needed.items() if wanted and name not in kept)
+    said = [] if dropped is None else [str(dropped)]
+    print_lines([repr(made), *said, f"Next: calibrant monitor update {named} FILE{more}"])
+
+
+@options.command("update")
+@click.argument("store")
+@click.argument("file")
+@time_option(
+    "Column with the time of each prediction, unless windows are counted in rows; by default the one given to init."
+)
+@id_option("Column with the id of each row; a row that is added twice counts once. By default the one given to init.")
+@click.option(
+    "--delivery",
+    metavar="NAME",
+    help="Name of this delivery, for rows without ids; a delivery that is added twice counts once.",
+)
+@now_option("Current time, for --max-ahead; by default that of this machine.")
+@click.option(
+    "--max-ahead",
+    metavar="DURATION",
+    default="1d",
+    show_default=True,
+    help="How far after the current time a prediction may be dated, such as 1h; 'any' for no limit.",
+)
+@options.label_option
+@options.score_options
+@options.by_option("Column with the group of each row; by default the one given to init.")
+@options.ood_option("Column with an out-of-distribution score; may be repeated. By default those given to init.")
+@options.where_option
+@options.file_options
+@fail_option
+@options.json_option
+@options.debug_option
+def update(store: str, file: str, **options: Any) -> None:
+    """Add the predictions in FILE to STORE; missing labels can be added later."""
+    chosen = {name: options.pop(name) for name in ("fail_on", "as_json")}
+    required = options["label"] is not None and not is_configured("label")
+    done = add_predictions(Monitor.open(store), file, options, label_required=required)
+    finish(done, chosen["fail_on"], chosen["as_json"])
+
+
+@options.command("labels")
+@click.argument("store")
+@click.argument("file")
+@id_option("Column with the id of each row, as given to update; by default the one given to init.")
+@options.label_option
+@now_option("Current time; by default that of the latest prediction.")
+@options.where_option
+@click.option(
+    "--format",
+    type=click.Choice(["csv", "tsv", "parquet", "json"]),
+    help="File format, if it is not clear from the file name.",
+)
+@fail_option
+@options.json_option
+@options.debug_option
+def labels(store: str, file: str, fail_on: str, as_json: bool, **options: Any) -> None:
+    """Add the labels in FILE to the predictions in STORE, or correct them.
+
+    Labels whose predictions have not arrived are kept and added with them.
+    """
+    columns = {name: options.pop(name) for name in ("id_column", "label")}
+    finish(add_label_file(Monitor.open(store), file, columns, **options), fail_on, as_json)
 
 
 def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Dropped | None]:
@@ -35,12 +181,11 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
     keywords = {name: options.pop(name) for name in same}
     keywords["n_resamples"] = options.pop("resamples")
     every, rows = options.pop("every"), options.pop("rows")
-    horizon, holidays = options.pop("horizon"), options.pop("holidays")
+    horizon = options.pop("horizon")
     keywords["horizon"] = int(horizon) if rows is not None and str(horizon).isdigit() else horizon
     rule = window_rule(
         every if rows is None else check_whole(rows, "rows"),
         time_zone=options.pop("time_zone"),
-        holidays=None if holidays is None else holidays.split(","),
         season=options.pop("season"),
     )
     time = options.pop("time")

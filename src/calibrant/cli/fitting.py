@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from ..decision.thresholds import choose_threshold
@@ -21,9 +22,9 @@ from ..recalibration.persistence import save
 from ..sketches.files.columns import check_class_order, like_classes, usual_labels
 from ..util.results import several
 from ..util.version import __version__
+from . import options
 from .config import is_configured
 from .screen import clean, print_json, print_lines, say
-from .selecting import lens_or_groups
 from .source import Source, like_labels, positive_class
 from .tables import check_target, open_table
 
@@ -37,13 +38,11 @@ def fit_calibrator(
     seed: int,
     safe: float | None = None,
     lens: str | None = None,
-    class_groups: str | None = None,
 ) -> Recalibration:
     """Fit the best of the methods named; the calibrator keeps the names of the classes."""
     names: Any = [name.strip() for name in method.split(",")]
     chosen = names[0] if len(names) == 1 else names
-    target = lens_or_groups(lens, class_groups)
-    return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=target)  # type: ignore[arg-type]
+    return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=lens)  # type: ignore[arg-type]
 
 
 def rows_in(p: Predictions) -> int:
@@ -51,8 +50,25 @@ def rows_in(p: Predictions) -> int:
     return p.n if p.weight is None or p.weight_kind != "counts" else int(p.weight.sum())
 
 
+@options.command("fit")
+@options.source_options(options.class_score_options)
+@options.fit_options
+@click.option(
+    "--lens",
+    help="Event to calibrate in place of all classes: class:NAME, top_label, within_top:K or band:LOW,HIGH.",
+)
+@options.written_option(
+    "--out", kind="a calibrator", default="calibrator.json", show_default=True, help="Where to write the calibrator."
+)
+@options.preprocessing_option
+@options.seed_option
+@options.json_option
+@options.debug_option
 def run_fit(file: str, *, out: str, preprocessing: str | None, as_json: bool, **options: Any) -> None:
-    """Fit, print the candidates, write the calibrator."""
+    """Fit the calibrator with the lowest cross-validated loss on FILE and write it.
+
+    FILE contains validation data: neither the training data of the model nor the data on which it will be evaluated.
+    """
     p = Source.take(file, options).read()
     found = fit_calibrator(p, **options)
     path = save(found.calibrator, out, preprocessing=preprocessing)
@@ -122,8 +138,22 @@ def _check_calibrator(calibrator: Calibrator, keywords: dict[str, Any]) -> None:
         raise ArgumentError("calibrator", problem, "name logits with --logits")
 
 
+@options.command("apply")
+@click.argument("calibrator")
+@click.argument("file")
+@options.written_option("--out", kind="a table", required=True, help="Where to write the rows: .parquet, .csv or .tsv.")
+@options.label_option
+@options.class_score_options
+@options.where_option
+@options.classes_option
+@options.file_options
+@options.preprocessing_option
+@options.debug_option
 def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None, **source: Any) -> None:
-    """Apply a saved calibrator to the rows of a file."""
+    """Apply the CALIBRATOR written by fit to the rows of FILE.
+
+    Each column of scores p gets a column p_calibrated next to it. Labels are not required.
+    """
     fitted = load_map(calibrator, preprocessing=preprocessing)
     path, rows, dropped, more = apply_calibrator(fitted, Source.take(file, source), out)
     print_lines([] if dropped is None else [str(dropped)])
@@ -131,10 +161,35 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
     print_lines([f"If it has labels, evaluate it: calibrant evaluate {path} {more}"])
 
 
+@options.command("select")
+@options.source_options(options.score_options)
+@click.option("--accuracy", type=float, metavar="SHARE", help="Minimum accuracy of the accepted predictions.")
+@click.option(
+    "--coverage", type=float, metavar="SHARE", help="Minimum share of accepted predictions, in place of --accuracy."
+)
+@click.option(
+    "--cost",
+    type=(float, float),
+    metavar="ERROR REVIEW",
+    help="Costs of a wrong answer and of a review, in place of --accuracy.",
+)
+@options.guarantee_option
+@click.option(
+    "--method",
+    type=click.Choice(["sequence", "conformal", "bonferroni", "sgr"]),
+    help="How the threshold is chosen; sequence by default, bonferroni for costs.",
+)
+@click.option("--lens", help="What is accepted: top_label (default), class:NAME, ...")
+@options.calibrator_option
+@options.json_option
+@options.debug_option
 def run_select(
     file: str, *, cost: tuple[float, float] | None, calibrator: str | None, as_json: bool, **options: Any
 ) -> bool:
-    """Choose a threshold and print it; True if no threshold satisfies the guarantee."""
+    """Choose a confidence threshold for accepting predictions, with a guaranteed accuracy, coverage or cost.
+
+    Neither the model nor its calibrator may have been fitted on FILE. Exits with 1 if no threshold satisfies the guarantee.
+    """
     p = Source.take(file, options).read()
     if calibrator is not None:
         p = calibrated(p, calibrator)

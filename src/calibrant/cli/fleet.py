@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 import click
 
 from ..errors import ArgumentError, CalibrantError, FileError
-from ..monitoring.fleet import SOURCES, FleetModel, FleetStatus, fleet_status, load_fleet, model_error, patience_of
+from ..monitoring.fleet import SOURCES, FleetModel, FleetStatus, fleet_status, load_fleet, model_error
 from ..monitoring.ingest import PARTS, balance_text
 from ..monitoring.monitor import Monitor
 from ..monitoring.status import Update
 from ..monitoring.store import Store
 from ..monitoring.windows import read_time
-from ..reporting.fleet import write_fleet
 from ..util.checks import check_fraction, suggest
 from ..util.files import write_atomic
 from ..util.progress import track
 from ..util.results import number, several
+from . import options
 from .config import configurable_options, model_values
 from .feeding import add_label_file, add_predictions, create_monitor
 from .invocation import running
@@ -35,22 +35,55 @@ from .wording import in_options
 
 EXIT_ALARM, EXIT_FAILED, EXIT_FAULT = 3, 2, 70
 # Entries of a model that are not options of `monitor init`, `update` or `labels`.
-OWN = ("predictions", "labels", "stale")
+OWN = ("predictions", "labels")
 # Options of the commands that have no meaning in a model, or are given by it.
 EXCLUDED = ("fail-on-alarm", "json", "delivery")
 SHOWN = 20
 
 
+@options.command("run")
+@click.option("--all", "all_models", is_flag=True, help="Update every model of the configuration.")
+@click.option("--model", "names", metavar="NAME", multiple=True, help="Update this model only; can be repeated.")
+@options.written_option("--json", help="Write the status of the fleet as JSON.")
+@click.option(
+    "--fdr",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="False discovery rate among the models that the e-BH procedure selects as miscalibrated.",
+)
+@click.option("--now", metavar="TIME", help="Current time; by default that of this machine.")
+@click.option(
+    "--fail-on-alarm",
+    "fail_on",
+    type=click.Choice(["any", "calibration", "selected", "never"]),
+    default="any",
+    show_default=True,
+    help="Alarms that are not acknowledged for which the command exits with 3: any, those about calibration, those of models that "
+    "the e-BH procedure selects, or none.",
+)
+@click.option(
+    "--config",
+    metavar="FILE|FOLDER",
+    help="File that names the models, or folder of such files; by default the calibrant.toml that commands find here.",
+)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
 def run(
     context: click.Context,
+    /,
     all_models: bool,
     names: tuple[str, ...],
-    out: str | None,
     json: str | None,
     fail_on: str,
     **options: Any,
 ) -> None:
-    """Update models and report on all of them."""
+    """Update the models named in a configuration from their sources, one after the other.
+
+    Files whose content was added by an earlier run are not read again. A file that cannot be added is set aside and reported by every run
+    until it is mended or removed, and a model that fails stops no other; the command then exits with 2 at the end. Otherwise the exit code
+    is 3 if an alarm is not acknowledged, and 0 if there is none.
+    """
     now, debug = options["now"], options["debug"]
     fdr = check_fraction(options["fdr"], "--fdr", 0.05)
     if now is not None:
@@ -68,11 +101,10 @@ def run(
             errors[model.name] = _describe(model, faults, debug, problem)
         finally:
             running.files = None
-    status = fleet_status(models, alpha=fdr, now=now, errors=errors, intake=intake)
+    stores = {model.name: model.store for model in models}
+    status = fleet_status(stores, alpha=fdr, errors=errors, intake=intake)
     if json is not None:
         write_atomic(json, status.to_json().encode())
-    if out is not None:
-        write_fleet(out, status)
     _show(status)
     for name in status.failed:
         error = next(each.error for each in status.models if each.model == name)
@@ -145,13 +177,11 @@ def _update(
     A file that cannot be added keeps no other from being added; the error at the end names all such files.
     """
     settings = _settings(context, model)
-    patience_of(model)  # raises if it is not a duration
     files = [file for kind in SOURCES for file in _files(model, kind)]
     opened = _open(context, model, settings)
     with opened._store.read() as db:
-        before: dict[str, Any] = db.meta("sources") or {"files": {}, "fed": 0}
+        before: dict[str, Any] = db.meta("sources") or {}
     seen: dict[str, list[Any]] = {}
-    fed = before["fed"]
     aside: list[str] = []
     try:
         for file in files:
@@ -159,9 +189,8 @@ def _update(
             try:
                 mark = file.mark()
                 content = f" (sha256 {mark[0][:12]})"
-                if before["files"].get(name) != mark:
+                if before.get(name) != mark:
                     intake.append({"file": file.key, **_add(context, opened, file, settings, now).balance})
-                    fed = max(fed, os.stat(file.path).st_mtime_ns // 1000)
                 seen[name] = mark
             except Exception as error:
                 if isinstance(error, CalibrantError) and error.argument == str(opened.path):
@@ -169,9 +198,9 @@ def _update(
                 text = str(error.strerror or error).lower() if isinstance(error, OSError) else describe(error)
                 aside.append(f"{file.key}{content}: {text.removeprefix(f'{file.path}: ')}")
     finally:
-        if seen != before["files"]:
+        if seen != before:
             with opened._store.write() as db:
-                db.set_meta("sources", {"files": seen, "fed": fed})
+                db.set_meta("sources", seen)
     if aside:
         more = f"; and {len(aside) - SHOWN:,} more" if len(aside) > SHOWN else ""
         raise FileError(f"{several(len(aside), 'file')} set aside", "; ".join(aside[:SHOWN]) + more)
@@ -179,15 +208,12 @@ def _update(
 
 def _settings(context: click.Context, model: FleetModel) -> dict[str, dict[str, Any]]:
     """Values of the options of each command, by parameter, as configured for a model."""
-    parent = context.parent
-    assert parent is not None
-    assert isinstance(parent.command, click.Group)
-    commands = {name: parent.command.commands[name] for name in ("init", "update", "labels")}
+    commands = {name: _command(context, name) for name in ("init", "update", "labels")}
     known = {key for command in commands.values() for key in configurable_options(command)} - set(EXCLUDED)
     for key in model.options:
         if key not in known and key not in OWN:
             remedy = "see `calibrant monitor init --help` and `update --help`"
-            remedy = suggest(key, [*known, *OWN, "store", "owner"], remedy)
+            remedy = suggest(key, [*known, *OWN, "store"], remedy)
             raise model_error(model, "unknown entry of a model", remedy, key)
     options = {key: value for key, value in model.options.items() if key not in OWN}
     return {
@@ -198,13 +224,19 @@ def _settings(context: click.Context, model: FleetModel) -> dict[str, dict[str, 
 
 def _parameters(context: click.Context, name: str, arguments: list[str], values: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a command of one monitor, as if they were given on its command line."""
+    typed = ["--no-config", "--", *arguments]
+    made = _command(context, name).make_context(name, typed, parent=context.parent, default_map=dict(values))
+    return dict(made.params)
+
+
+def _command(context: click.Context, name: str) -> click.Command:
+    """A command beside this one."""
     parent = context.parent
     assert parent is not None
     assert isinstance(parent.command, click.Group)
-    made = parent.command.commands[name].make_context(
-        name, ["--no-config", "--", *arguments], parent=parent, default_map=dict(values)
-    )
-    return dict(made.params)
+    found = parent.command.get_command(parent, name)
+    assert found is not None
+    return found
 
 
 def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapping[str, Any]]) -> Monitor:
@@ -305,17 +337,16 @@ def _show(status: FleetStatus) -> None:
     rows = [
         [
             each.model,
-            each.owner or "-",
             each.state + ("*" if each.selected else ""),
             each.last_window or "-",
             f"{each.n:,}",
             number(each.e_value),
-            str(len(each.stories)),
+            str(len(each.alarms)),
             each.words,
         ]
         for each in shown
     ]
-    print_table(["model", "owner", "state", "last window", "rows", "e-value", "alarms", "verdict"], rows, range(4, 7))
+    print_table(["model", "state", "last window", "rows", "e-value", "alarms", "verdict"], rows, range(3, 6))
     more = len(status.models) - len(shown)
     print_lines([f"and {more:,} more models"] if more > 1 else ["and 1 more model"] if more else [])
     for each in status.models:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from ..errors import ArgumentError, CalibrantError
 from ..input.language_models import LENGTHS, AnswerTable, harness_table, openai_table
@@ -40,38 +40,37 @@ def open_source(
 
 
 def _read(paths: list[str], format: str, label: str | None) -> AnswerTable:
+    """The answers in a log, with a note on what was read; errors name options."""
     kind, _, detail = format.partition(":")
-    if kind == "lm-eval":
-        if detail and detail not in LENGTHS:
-            problem = f"unknown normalization {detail!r}"
-            raise ArgumentError("--format", problem, f"write lm-eval, or lm-eval:{', lm-eval:'.join(LENGTHS)}")
-        return _told(lambda: harness_table(paths, cast(Any, detail or "none")))
-    choices: Any = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
-    known = None if label in ("label", "correct", "confidence", None) else label
-    failed: Literal["raise", "drop"] = "raise"
-    return _told(lambda: openai_table(paths, choices, known, 0, failed))
-
-
-def _told(read: Any) -> AnswerTable:
-    """The table, with a note on what was read; errors name options."""
-    options = {"path": "FILE", "label": "--label", "choices": "--format", "target": "FILE", "filter": "FILE"}
+    if kind == "lm-eval" and detail and detail not in LENGTHS:
+        problem = f"unknown normalization {detail!r}"
+        raise ArgumentError("--format", problem, f"write lm-eval, or lm-eval:{', lm-eval:'.join(LENGTHS)}")
     try:
-        table: AnswerTable = read()
+        if kind == "lm-eval":
+            table = harness_table(paths, cast(Any, detail or "none"))
+        else:
+            choices: Any = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
+            table = openai_table(paths, choices, None if label in ("label", "correct", "confidence") else label)
     except CalibrantError as error:
-        if error.argument not in (*options, "length_norm", "failed"):
+        options = {
+            "path": "FILE",
+            "target": "FILE",
+            "label": "--label",
+            "choices": "--format",
+            "length_norm": "--format",
+        }
+        if error.argument not in options:
             raise
-        named = options.get(error.argument, "--format")
         remedies = {  # instead of arguments of Python
             "failed": "remove these lines",
             "position": "request logprobs=True and top_logprobs=20, and name the choices, as in --format openai:yes,no",
+            "length_norm": "use --format lm-eval",
         }
         remedy = next((text for word, text in remedies.items() if word in str(error.remedy)), error.remedy)
-        raise error.replaced(None, argument=named, remedy=remedy) from None
+        raise error.replaced(None, argument=options[error.argument], remedy=remedy) from None
     rows = len(table.columns["confidence"])
     what = (
-        f"{len(table.classes)} choices"
-        if table.classes is not None
-        else f"confidence and correctness, since {table.why}"
+        f"confidence and correctness, since {table.why}" if table.classes is None else f"{len(table.classes)} choices"
     )
     mass = table.columns.get("choice_mass")
     more = "" if mass is None else f"; the choices have {mass.mean():.1%} of the probability on average"

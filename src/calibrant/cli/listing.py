@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import click
+
 from .. import catalogue
 from ..errors import ArgumentError, CalibrantError
 from ..evaluation.recommendation import recommend
 from ..metrics.registry import Metric
+from . import options
 from .screen import print_json, print_lines
 
-# Functions that have other arguments than labels and probabilities, or return more than one number.
-BESIDE = [
-    "further functions, in Python",
-    "  assess, interval, compare          significance tests, confidence intervals, comparison of models",
-    "  nees, ecd_gaussian, ecd_density    calibration of continuous estimates",
-    "  assess_gaussian, assess_density    significance tests of continuous estimates",
-    "  decompose, skill_score             decomposition of a proper score, and skill relative to a reference",
-    "  grouping_loss                      calibration, grouping and irreducible loss, with features",
-    "  calibration_curve                  observed rates by bin, with confidence intervals",
-    "  calibration_band                   simultaneous confidence band of the calibration curve",
-]
 
-
+@options.command("metrics")
+@click.argument("name", required=False)
+@click.option(
+    "--for",
+    "use_case",
+    metavar="USE_CASE",
+    help="Only the metrics recommended for a use case, the best first, and why: classwise, multiclass, direction, local, analysis, "
+    "parameter-free, safety, comparison, familiar or clinical.",
+)
+@options.json_option
+@options.debug_option
 def run(name: str | None, use_case: str | None, as_json: bool) -> None:
-    """Print the catalogue, one metric, or a recommendation."""
+    """List the metrics, or describe the metric NAME: definition, range, defaults, cautions and reference.
+
+    NAME is an id, or a name of the literature such as "Kuiper statistic".
+    """
     if name is not None and use_case is not None:
         raise ArgumentError("NAME", "cannot be combined with --for", "give either NAME or --for")
     if use_case is not None:
@@ -41,7 +46,7 @@ def run(name: str | None, use_case: str | None, as_json: bool) -> None:
         print_json([metric.to_dict() for metric in catalogue.values()])
     else:
         closing = "`calibrant metrics NAME` describes one metric; `calibrant metrics --for USE_CASE` recommends some."
-        print_lines([*repr(catalogue).split("\n"), *BESIDE, "", closing])
+        print_lines([*repr(catalogue).split("\n"), "", closing])
 
 
 def metric_named(name: str, option: str) -> Metric:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import ArgumentError
 from .config import apply_configuration, configurable_options
+from .invocation import running
 
 Command = Callable[..., Any]
 
@@ -43,10 +45,45 @@ class OnceCommand(click.Command):
         return parser
 
 
-class OnceGroup(click.Group):
-    """A group of commands that accept each option once, and print their help if called without arguments."""
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called; without arguments it prints its help.
 
-    command_class = OnceCommand
+    Parameters
+    ----------
+    table
+        For each command its module and function, such as ``"fitting:run_fit"``, and the line that the help of the group has about it.
+    more
+        Further arguments of `click.Group`.
+    """
+
+    def __init__(self, table: Mapping[str, tuple[str, str]], **more: Any) -> None:
+        super().__init__(**more)
+        self._table = table
+
+    def list_commands(self, ctx: click.Context | None) -> list[str]:
+        """The names of the commands in order."""
+        return sorted({*self._table, *self.commands})
+
+    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
+        """The command of a name; None if there is none."""
+        if cmd_name in self._table and cmd_name not in self.commands:
+            module, _, function = self._table[cmd_name][0].partition(":")
+            self.commands[cmd_name] = getattr(import_module(f".{module}", __package__), function)
+        return self.commands.get(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is called; errors are worded by its options."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            running.begin({option for parameter in command.params for option in parameter.opts}, rest)
+        return name, command, rest
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the lines about the commands, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._table[name][1]) for name in sorted(self._table)])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; without any, print the help and exit with 0."""
@@ -61,6 +98,11 @@ class OnceGroup(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise click.Abort from None
+
+
+def command(name: str) -> Callable[[Command], OnceCommand]:
+    """Declare a command; it returns True if a gate failed."""
+    return click.command(name, cls=OnceCommand)
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -215,7 +257,7 @@ drop_missing_option = click.option(
 format_options = with_options(
     click.option(
         "--format",
-        type=FormatChoice(["csv", "tsv", "parquet", "json", "npz", "duckdb", "lm-eval", "openai"]),
+        type=FormatChoice(["csv", "tsv", "parquet", "json", "duckdb", "lm-eval", "openai"]),
         help="Format of the input file, if it is not clear from its name. Logs of language models: lm-eval (samples of "
         "lm-evaluation-harness; lm-eval:characters divides by the length of each choice) and openai (responses with logprobs; openai:yes,no names the choices).",
     ),
@@ -330,11 +372,6 @@ level_option = click.option(
     metavar="LEVEL",
     help="Confidence level of the intervals.",
 )
-class_groups_option = click.option(
-    "--class-groups",
-    metavar="GROUPS",
-    help="Groups of classes, such as 'animal=cat,dog; vehicle=car', in place of --lens; each class is in one group.",
-)
 metric_options = with_options(
     click.option("--lens", help="What is evaluated: top_label, classwise, ordinal, class:NAME, rank:2, ..."),
     click.option(
@@ -351,7 +388,6 @@ metric_options = with_options(
         "equal_width:LOW for bins from LOW to 1, such as equal_width:1/K for confidences in one of K classes; equal_width:linspace,left has the edges of netcal, "
         "equal_width:torch those of torchmetrics.",
     ),
-    class_groups_option,
     click.option(
         "--option",
         "further",
@@ -457,30 +493,6 @@ outcome_option = click.option(
     help="Name of the event that the positive class represents; by default that class, or the label column for 0 and 1.",
 )
 
-survival_options = with_options(
-    click.option("--time", metavar="COLUMN", required=True, help="Column with the time to the event or to censoring."),
-    click.option(
-        "--event",
-        metavar="COLUMN",
-        required=True,
-        help="Column with 0 for censoring, 1 for the event, and 2 and above for competing events.",
-    ),
-    click.option(
-        "--horizon",
-        type=float,
-        metavar="TIME",
-        required=True,
-        help="Time by which the risks predict the event, in the unit of --time.",
-    ),
-    click.option("--prob", metavar="COLUMN", help="Column with the predicted risk by the horizon; risk by default."),
-    weight_option,
-    groups_option("Groups that are also evaluated separately."),
-    where_option,
-    format_options,
-    click.option("--cause", type=int, metavar="CODE", help="Code of the event that is predicted; 1 by default."),
-)
-
-
 meta_option = click.option(
     "--meta",
     "metadata",
@@ -489,3 +501,4 @@ meta_option = click.option(
     callback=read_pairs,
     help="Fact to show in the report, such as model=churn-gbm or owner=Risk. Can be repeated.",
 )
+METRIC_NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or 'all'."

@@ -95,10 +95,6 @@ def _ids(sources: Sequence[Source], column: str | None) -> tuple[str, list[list[
         for source in sources:
             paths = stack.enter_context(on_disk(source.file))
             kind = kind_of_all(paths, source.format)
-            if kind == "npz":
-                if column is not None:
-                    raise ArgumentError("--id", f"applies to tables, and {source.file} holds arrays", "write tables")
-                return None
             opened.append(
                 stack.enter_context(open_rows(paths, source.file, kind, where=source.where, table=source.table))
             )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from ..clinical.performance import ROWS
@@ -22,6 +23,7 @@ from ..reporting.measuring import evaluate_cells
 from ..reporting.settings import Settings
 from ..sketches.collection import ALL, Sketches
 from ..util.files import check_writable, write_atomic
+from . import options
 from .conditions import (
     HEADER,
     Condition,
@@ -44,6 +46,64 @@ from .source import Source, is_expression
 from .streaming import is_large, not_streamed, read_stream
 
 
+@options.command("report")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@options.column_options(
+    options.score_options,
+    options.groups_option("Groups that are also tested and reported."),
+)
+@options.written_option(
+    "--out", printed=True, help="Where to write: .html, .md or .json, or - to print; report.html by default."
+)
+@click.option(
+    "--as", "form", type=click.Choice(["html", "md", "json"]), help="Format of the report, if --out does not imply it."
+)
+@click.option(
+    "--compare",
+    "kind",
+    type=click.Choice(["models", "periods", "before-after"]),
+    help="How several files are related: models on the same rows, periods with different rows, or before and after recalibration.",
+)
+@click.option(
+    "--id",
+    "id_column",
+    metavar="COLUMN",
+    help="With --compare models or before-after: column that has the same id for the same row in every file; by default a column such "
+    "as id or row_id that all files have, else rows are paired by their order.",
+)
+@click.option(
+    "--calibrator", metavar="FILE", help="With --compare before-after and one file: the calibrator written by fit."
+)
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["clinical"]),
+    help="clinical: the report opens with the table, calibration curve and decision curve of a validation study, and closes with the "
+    "items of TRIPOD+AI.",
+)
+@options.written_option(
+    "--tripod", suffixes=(".md",), help="As --for clinical, and also write the items of TRIPOD+AI to this .md file."
+)
+@click.option("--title", metavar="TEXT", help="Heading of the report.")
+@options.outcome_option
+@options.meta_option
+@click.option("--metrics", metavar="NAMES", default="recommended", help=options.METRIC_NAMES)
+@click.option("--lens", help="What is evaluated: top_label, class:NAME, ...")
+@options.level_option
+@click.option(
+    "--recalibration/--no-recalibration",
+    default=True,
+    show_default=True,
+    help="Compare calibration methods on held-out data.",
+)
+@click.option("--accuracy", type=float, default=0.95, show_default=True, help="Accuracy that the threshold guarantees.")
+@options.guarantee_option
+@options.draw_options(200)
+@options.gate_options(
+    'Exit with 1, after the report was written, if a condition such as "ece.high > 0.05" holds for all rows or a group of --by. Can be '
+    "repeated.",
+)
+@options.debug_option
 def run(
     files: tuple[str, ...],
     *,
@@ -56,7 +116,10 @@ def run(
     tripod: str | None,
     **options: Any,
 ) -> bool:
-    """Build and write the report; ``--out -`` prints it instead. True if a gate failed."""
+    """Write a report on the predictions in FILE: calibration, metrics, subgroups, recalibration and threshold.
+
+    With --compare, the report compares several files.
+    """
     gates, source = Gates.take(options), Source.take(files[0], options)
     _check_files(files, kind, calibrator)
     if kind is not None and (gates.texts or purpose is not None):

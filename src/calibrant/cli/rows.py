@@ -39,7 +39,9 @@ def on_disk(file: str) -> Iterator[list[str]]:
     head = sys.stdin.buffer.read(1 << 20)
     if not head:
         raise FileError(file, "is empty (0 bytes)", "check the program that wrote it")
-    suffix = ".xlsx" if _is_spreadsheet(head) else ".arrow" if head.startswith(b"ARROW1") else ".input"
+    suffix = ".arrow" if head.startswith(b"ARROW1") else ".input"
+    if head.startswith(b"PK\x03\x04"):
+        suffix = ".xlsx" if _is_spreadsheet(head) else ".npz"
     with tempfile.NamedTemporaryFile(suffix=suffix, dir=process_folder()) as copy:
         copy.write(head)
         while chunk := sys.stdin.buffer.read(1 << 20):
@@ -66,10 +68,7 @@ def kind_of_all(paths: list[str], format: str | None) -> str:
         raise ArgumentError(
             "--format", f"{format} is not supported by this command", "use calibrant evaluate or report"
         )
-    kind = common_kind(paths, format, _find_kind)
-    if kind == "npz" and len(paths) > 1:
-        raise FileError(paths[1], "only one .npz or .npy file can be read", "name one, or write tables")
-    return kind
+    return common_kind(paths, format, _find_kind)
 
 
 def _find_kind(name: str) -> str:
@@ -78,7 +77,7 @@ def _find_kind(name: str) -> str:
     if path.suffix == SKETCH:
         readers = "evaluate, assess, report, scan and monitor init --reference"
         raise FileError(str(path), "is a sketch; expected rows", f"sketches are read by {readers}")
-    return "npz" if path.suffix.lower() in (".npz", ".npy") else kind_of(path) or _sniff(path)
+    return kind_of(path) or _sniff(path)
 
 
 def _sniff(path: Path) -> str:
@@ -89,15 +88,13 @@ def _sniff(path: Path) -> str:
     if head.startswith(b"PK\x03\x04"):
         if _is_spreadsheet(head) or b"mimetypeapplication/vnd" in head:
             raise FileError(str(path), "is a spreadsheet; its name must end in .xlsx", "rename it, or save it as CSV")
-        return "npz"
+        raise FileError(str(path), "is a zipped file; that of numpy.savez must end in .npz", "rename it, or unpack it")
     if head.startswith(b"ARROW1"):
         raise FileError(str(path), "is an Arrow file; its name must end in .feather or .arrow", "rename it")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise not_utf8(str(path))
     if b"\0" in head:
-        remedy = (
-            "give a CSV, TSV, Parquet, JSON lines, Excel, Feather, NPZ, NPY or DuckDB file, if necessary with --format"
-        )
+        remedy = "give a CSV, TSV, Parquet, JSON lines, Excel, Feather, NPZ or DuckDB file, if necessary with --format"
         raise FileError(str(path), "is not a text file", remedy)
     if head.lstrip().startswith((b"{", b"[")):
         return "json"

@@ -1,4 +1,4 @@
-"""Output of commands: rich tables on a terminal, plain text in pipes and files."""
+"""Output of commands: lines, tables and JSON, and warnings as lines."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ import click
 from ..errors import CalibrantWarning, FileError
 from ..util.progress import hide
 from .wording import in_options
-
-# Minimum width of text columns in a table.
-FOLDED = 12
 
 
 def say(text: str, *, nl: bool = True, err: bool = False) -> None:
@@ -46,11 +43,6 @@ def note_positive(classes: Sequence[Any]) -> None:
         say(clean(f"{note}; use --classes {classes[1]},{classes[0]} for the other"), err=True)
 
 
-def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a stream is a terminal; a stream closed at the start is None."""
-    return stream is not None and stream.isatty()
-
-
 def clean(text: str) -> str:
     """Replace control characters, which names in files may contain."""
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
@@ -73,42 +65,9 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric:
     """Print a table; the columns in `numeric` are right-aligned."""
     from ..util.results import text_table  # imports NumPy, which is slow for --help
 
-    if is_terminal(sys.stdout):
-        _print_rich(headings, rows, numeric)
-        return
     text = [[clean(cell) for cell in row] for row in [headings, *rows]]
     for line in text_table(text[0], text[1:], numeric):
         say(line)
-
-
-def _print_rich(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: range) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    text = [[clean(cell) for cell in row] for row in [headings, *rows]]
-    widest = [max(len(row[i]) for row in text) for i in range(len(headings))]
-    # Numbers and ids are never wrapped; in a narrow terminal, other text is.
-    whole = [i in numeric or i == 0 for i in range(len(headings))]
-    console = Console()
-    needed = 2 * len(headings) + 2
-    needed += sum(width if keep else min(width, FOLDED) for width, keep in zip(widest, whole, strict=True))
-    for i, heading in enumerate(text[0]):
-        table.add_column(
-            Text(heading),
-            justify="right" if i in numeric else "left",
-            style="bold cyan" if i == 0 else None,
-            no_wrap=whole[i],
-            min_width=widest[i] if whole[i] else min(widest[i], FOLDED),
-            overflow="fold",
-        )
-    for row in text[1:]:
-        table.add_row(*map(Text, row))
-    console.width = max(console.width, needed)
-    hide()
-    console.print(table)
 
 
 @contextmanager

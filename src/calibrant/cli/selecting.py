@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
 from ..metrics.registry import Metric
-from ..views.lenses import Lens, class_groups
 from .listing import metric_named
-
-EXAMPLE = 'write it as "animal=cat,dog; vehicle=car"'
 
 
 class MetricOptions(NamedTuple):
@@ -19,7 +16,6 @@ class MetricOptions(NamedTuple):
     lens: str | None
     bins: int | str | list[float] | None
     binning: str | None
-    class_groups: str | None
     further: dict[str, Any]
 
     @classmethod
@@ -35,21 +31,15 @@ class MetricOptions(NamedTuple):
 
     def keywords(self) -> dict[str, Any]:
         """Keywords of `evaluate`."""
-        stated = {"lens": self.chosen_lens, "bins": self.bins}
+        stated = {"lens": self.lens, "bins": self.bins}
         binning = {} if self.binning is None else {"binning": self.binning}
         return {**{name: v for name, v in stated.items() if v is not None}, "options": {**binning, **self.further}}
-
-    @property
-    def chosen_lens(self) -> str | Lens | None:
-        """The lens of ``--lens`` or ``--class-groups``."""
-        chosen = lens_or_groups(self.lens, self.class_groups)
-        return class_groups(chosen) if isinstance(chosen, dict) else chosen
 
     def keywords_of(self, metrics: Sequence[Metric]) -> dict[str, Any]:
         """Keywords of `assess` and `compare`, with the further options of one metric."""
         if self.further and len(metrics) > 1:
             raise ArgumentError("--option", "applies to one metric", "use --metric")
-        stated = {"lens": self.chosen_lens, "bins": self.bins, "binning": self.binning}
+        stated = {"lens": self.lens, "bins": self.bins, "binning": self.binning}
         found = {name: value for name, value in stated.items() if value is not None}
         for key, value in self.further.items():
             name, dot, option = key.rpartition(".")
@@ -76,25 +66,3 @@ class Draws(NamedTuple):
     def keywords(self) -> dict[str, Any]:
         """Keywords of functions that draw."""
         return {"n_resamples": self.resamples, "rng": self.seed}
-
-
-def lens_or_groups(lens: str | None, groups: str | None) -> str | dict[str, list[str]] | None:
-    """The lens of ``--lens``, or the classes of each group of ``--class-groups``."""
-    if groups is None:
-        return lens
-    if lens is not None:
-        raise ArgumentError("--class-groups", "cannot be combined with --lens", "give one of them")
-    mapping: dict[str, list[str]] = {}
-    for part in groups.split(";"):
-        name, sign, members = part.partition("=")
-        classes = [member.strip() for member in members.split(",") if member.strip()]
-        if not sign or not name.strip() or not classes:
-            raise ArgumentError("--class-groups", f"{part.strip()!r} is not a group with its classes", EXAMPLE)
-        if name.strip() in mapping:
-            raise ArgumentError(
-                "--class-groups", f"the group {name.strip()!r} was given twice", "give all its classes at once"
-            )
-        mapping[name.strip()] = classes
-    if len(mapping) < 2:
-        raise ArgumentError("--class-groups", "must have two or more groups; got 1", EXAMPLE)
-    return mapping

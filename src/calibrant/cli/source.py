@@ -1,4 +1,4 @@
-"""Predictions from files: CSV, TSV, Parquet, JSON lines, NPZ, DuckDB databases or standard input, through DuckDB."""
+"""Predictions from files of any format or standard input, through DuckDB."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from ..errors import ArgumentError, InputError
 from ..input.convert import match_columns
 from ..input.expressions import check_expression, quoted
-from ..input.frames import ColumnNames, as_booleans, class_names, opposite_of, positive_of
-from ..input.grouping import Factor, GroupColumns, check_length, group_columns, parse_by, values_of_expressions
+from ..input.frames import PROB_PREFIXES, ColumnNames, as_booleans, class_names, opposite_of, positive_of
+from ..input.grouping import Factor, GroupColumns, check_length, parse_by, values_of_expressions
 from ..input.missing import Dropped, drop_rows, missing_error, missing_labels, missing_rows
 from ..input.predictions import Predictions
 from ..input.stated_confidence import are_percentages, read_confidences
@@ -30,9 +30,7 @@ from ..sketches.files.columns import (
     score_options,
 )
 from ..sketches.files.reading import PRINTED, Rows
-from ..util.files import read_arrays
 from .language_models import open_source
-from .places import remember_read
 from .rows import open_rows
 from .screen import clean, note_positive, say
 
@@ -102,7 +100,6 @@ def _load(source: Source, several: list[Columns]) -> list[dict[str, Any]]:
                 replace(source, columns=columns),
                 paths,
                 kind,
-                (columns.label, columns.counts),
                 partial(_wanted, columns),
             )
             for columns in several
@@ -190,32 +187,15 @@ def _plain_labels(labels: Any) -> bool:
 
 def _roles(read: _Read, columns: Columns) -> dict[str, str]:
     """The arguments that the columns are read for."""
-    logits = npz_logits(read.arrays, columns)
-    label, *others = _wanted(replace(columns, logits="logits") if logits else columns, read.existing)
+    label, *others = _wanted(columns, read.existing)
     special = {columns.weight: "sample_weight", columns.counts: "counts"}
     own = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
     return own | {factor_key(factor): "groups" for each in read.by for factor in each if factor_key(factor) not in own}
 
 
-def read_columns(
-    source: Source, paths: list[str], kind: str, files: Sequence[str | None], choose: Callable[[list[str]], list[str]]
-) -> _Read:
-    """The columns that `choose` takes from those that exist, and the groups of ``--by``; `files` may name .npy files."""
+def read_columns(source: Source, paths: list[str], kind: str, choose: Callable[[list[str]], list[str]]) -> _Read:
+    """The columns that `choose` takes from those that exist, and the groups of ``--by``."""
     columns = source.columns
-    if kind == "npz":
-        if source.where is not None:
-            raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
-        remember_read(paths, kind, None)
-        arrays = read_arrays(paths[0], (*files, columns.weight, columns.by))
-        existing = list(arrays)
-        if len(arrays) == 1 and paths[0].lower().endswith(".npy"):
-            problem = f"{paths[0]} holds one array, without labels"
-            raise ArgumentError("--label", problem, "name their file, as --label labels.npy")
-        of_arrays = group_columns(columns.by, existing, arrays.__getitem__, "--by") if columns.by else None
-        if of_arrays is None:
-            return _Read(arrays, existing, ())
-        arrays |= {factor_key(factor): array for factor, array in of_arrays.values.items()}
-        return _Read(arrays, existing, of_arrays.factors)
     with open_rows(paths, source.file, kind, where=source.where, table=source.table) as rows:
         rows = with_expressions(rows, columns)
         by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
@@ -246,7 +226,7 @@ def expression_columns(rows: Rows, factor: Factor) -> list[str]:
 
 
 def _wanted(columns: Columns, existing: list[str]) -> list[str]:
-    label, scores = find_columns(existing, columns)
+    label, scores = find_columns(existing, with_logits(columns, existing))
     extra = [name for name in (columns.weight, columns.counts) if name]
     for option, name in (("--weight", columns.weight), ("--counts", columns.counts)):
         if name:
@@ -257,15 +237,15 @@ def _wanted(columns: Columns, existing: list[str]) -> list[str]:
 def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
     """Arguments for `Predictions` from the arrays of one choice of columns."""
     arrays, by = read.arrays, read.by
-    chosen = replace(columns, logits="logits") if npz_logits(arrays, columns) else columns
-    label, names = find_columns(read.existing, chosen)
+    columns = with_logits(columns, read.existing)
+    label, names = find_columns(read.existing, columns)
     # A space or a plus sign makes a column of numbers one of text.
     scores = stack_columns([arrays[name] if columns.confidence else numbers_of_text(arrays[name]) for name in names])
     if is_guessed(columns, names) and are_classes(scores):
         raise no_probabilities(names[0])
     keywords: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores, "by_place": False}
-    keywords["label_name"] = label.removesuffix(".npy")
-    if columns.logits or names == ["logits"]:
+    keywords["label_name"] = label
+    if columns.logits:
         keywords["input"] = "logit"
     if columns.confidence:
         keywords["input"] = "confidence"
@@ -446,13 +426,11 @@ def _are_numbers(names: Any) -> bool:
     return not any(isinstance(name, str) for name in names)
 
 
-def npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
-    """Whether the scores of an archive are its logits: no option names others, and there are no probabilities."""
-    return (
-        not any(name for _, name in score_options(columns))
-        and "logits" in arrays
-        and not any(n in arrays for n in PROB_NAMES)
-    )
+def with_logits(columns: Columns, existing: Sequence[str]) -> Columns:
+    """The scores are a column called logits where no option names others and there are no probabilities."""
+    named = any(name for _, name in score_options(columns))
+    usual = any(name.lower() in PROB_NAMES or name.lower().startswith(PROB_PREFIXES[:-1]) for name in existing)
+    return columns if named or usual or "logits" not in existing else replace(columns, logits="logits")
 
 
 def stack_columns(parts: list[Any]) -> Any:

@@ -6,10 +6,13 @@ import glob
 from pathlib import Path
 from typing import Any
 
+import click
+
 from ..errors import ArgumentError, CalibrantError, FileError, GroupError, LensError
 from ..sketches.collection import Sketches
 from ..sketches.files.reading import PACKED, kind_of, paths_of
 from ..sketches.files.scanning import scan
+from . import options
 from .config import is_configured
 from .places import remember_read
 from .rows import SKETCH, is_log, is_sketch
@@ -170,8 +173,33 @@ def _merge_cells(files: tuple[str, ...], source: Source) -> Sketches:
     return total
 
 
+@options.command("scan")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@options.label_option
+@options.prob_option
+@click.option(
+    "--probs",
+    metavar="COLUMNS",
+    help="Columns with one probability per class: a comma-separated list or a pattern such as 'p_*'.",
+)
+@options.by_option(
+    "Column with the group of each row, or an SQL expression; each group is also summarized separately. 'a x b' are combinations."
+)
+@options.where_option
+@options.classes_option
+@click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Format of the files.")
+@options.table_option
+@options.drop_missing_option
+@click.option("--cells", is_flag=True, help="FILE holds the result of a query that `calibrant sql` printed.")
+@options.written_option(
+    "--out", kind="a sketch", required=True, help="Where to write the sketch; the name ends in .sketch."
+)
+@options.debug_option
 def run(files: tuple[str, ...], *, out: str, cells: bool = False, **options: Any) -> None:
-    """Scan files and write a sketch."""
+    """Read FILES of any size once and write a sketch from which metrics can be computed, or merge .sketch FILES.
+
+    Patterns such as 'preds/*.parquet' name many files. The sketch is read by evaluate, assess and report.
+    """
     source = Source.take(files[0], options)
     if not is_sketch(out):
         raise ArgumentError("--out", f"must end in {SKETCH}; got {out!r}", f"for example day{SKETCH}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import click
+
 from ..clinical.survival import NAMES, SurvivalSummary, survival_summary
 from ..errors import ColumnError, UndefinedMetricError
 from ..input.convert import match_columns
@@ -12,6 +14,7 @@ from ..input.grouping import GroupColumns, plain_columns, read_groupings
 from ..input.missing import Dropped
 from ..sketches.files.columns import PROB_NAMES, Columns
 from ..sketches.files.reading import PRINTED
+from . import options
 from .conditions import Gates, Place, check, measure_named, named_file, places_of
 from .rows import kind_of_all, on_disk
 from .screen import print_lines, print_table
@@ -22,8 +25,37 @@ from .wording import in_options
 RISK_NAMES = ("risk", *PROB_NAMES)
 
 
+@options.command("survival")
+@click.argument("file")
+@click.option("--time", metavar="COLUMN", required=True, help="Column with the time to the event or to censoring.")
+@click.option(
+    "--event",
+    metavar="COLUMN",
+    required=True,
+    help="Column with 0 for censoring, 1 for the event, and 2 and above for competing events.",
+)
+@click.option(
+    "--horizon",
+    type=float,
+    metavar="TIME",
+    required=True,
+    help="Time by which the risks predict the event, in the unit of --time.",
+)
+@click.option("--prob", metavar="COLUMN", help="Column with the predicted risk by the horizon; risk by default.")
+@options.weight_option
+@options.groups_option("Groups that are also evaluated separately.")
+@options.where_option
+@options.format_options
+@click.option("--cause", type=int, metavar="CODE", help="Code of the event that is predicted; 1 by default.")
+@options.level_option
+@options.draw_options(200)
+@options.json_option
+@options.gate_options(
+    'Exit with 1 if a condition such as "calibration_slope < 0.8" holds for all rows or a group. Can be repeated.'
+)
+@options.debug_option
 def run(file: str, *, time: str, event: str, as_json: bool, **options: Any) -> bool:
-    """Evaluate and print; True if a gate failed."""
+    """Evaluate the predicted risks in FILE by a horizon: calibration, discrimination and overall performance under censoring."""
     gates, source, draws = Gates.take(options), Source.take(file, options), Draws.take(options)
     conditions = gates.conditions(
         lambda name: measure_named(name, NAMES), lambda _: ("value", "low", "high"), "calibration_slope < 0.8"
@@ -85,7 +117,7 @@ def _load(source: Source, time: str, event: str) -> tuple[dict[str, Any], GroupC
 
     with on_disk(source.file) as paths:
         kind = kind_of_all(paths, source.format)
-        read = read_columns(source, paths, kind, (time, event), choose)
+        read = read_columns(source, paths, kind, choose)
     named = _named(read.existing, source.columns, time, event)
     every = list(dict.fromkeys(factor for each in read.by for factor in each))
     roles = {name: word for word, name in named.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,20 +16,18 @@ from ..input.frames import CALIBRATED, class_names
 from ..input.missing import Dropped, drop_rows, missing_error, missing_rows
 from ..sketches.files.columns import Columns, find_columns, is_guessed, no_probabilities
 from ..sketches.files.reading import PRINTED, Rows, number_rows, read_call, text, text_value
-from ..util.database import connect
-from ..util.files import atomic_file, read_arrays
+from ..util.files import atomic_file
 from .language_models import open_source
-from .places import remember_read
 from .rows import open_rows
 from .source import (
     Source,
     are_classes,
     is_expression,
-    npz_logits,
     numbers_of_text,
     percentages,
     stack_columns,
     with_expressions,
+    with_logits,
 )
 
 # A column with row numbers, under a name that no file uses.
@@ -175,12 +173,9 @@ def open_table(source: Source, *, to_write: bool = False, label_required: bool =
     """
     file, where = source.file, source.where
     with open_source(file, [source.columns], source.format, event=True) as (paths, (columns,), kind):
-        if kind == "npz":
-            with connect() as connection:
-                yield _from_npz(connection, Path(paths[0]), columns, where, label_required)
-            return
         numbered = NUMBER if to_write and kind in PRINTED else None
         with open_rows(paths, file, kind, where=where, table=source.table, numbered=numbered) as every:
+            columns = with_logits(columns, every.names)
             rows = _computed(every, columns, with_label=not to_write, label_required=label_required)
             scores = _scores(rows.names, columns, label_required)
             used = [*scores, *([] if numbered is None else [NUMBER])] if to_write else rows.names
@@ -194,36 +189,6 @@ def open_table(source: Source, *, to_write: bool = False, label_required: bool =
             if connection.execute("SELECT count(*) FROM rows_read").fetchall() == [(0,)]:
                 raise rows.no_rows()
             yield _table(replace(rows, sql="rows_read"), scores, columns, every if to_write else None)
-
-
-def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None, label_required: bool) -> Table:
-    """Arrays as columns; those of a matrix are numbered."""
-    if where is not None:
-        raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
-    remember_read([str(path)], "npz", where)
-    arrays = read_arrays(path, (columns.label,))
-    logits = npz_logits(arrays, columns)
-    scores = ["logits"] if logits else _scores(list(arrays), columns, label_required)
-    length = len(arrays[scores[0]])
-    flat: dict[str, Any] = {}
-    for name, array in arrays.items():
-        if array.ndim in (1, 2) and len(array) == length:
-            flat |= _numbered(name, array)
-    names = [inner for name in scores for inner in _numbered(name, arrays[name])]
-    connection.register("arrays", flat)
-    connection.execute("CREATE TEMP TABLE rows_read AS SELECT * FROM arrays")
-    connection.execute("CREATE TEMP VIEW rows_all AS SELECT * FROM rows_read")
-    connection.execute("CREATE TEMP VIEW rows_kept AS SELECT * FROM rows_read")
-    types = {row[0]: row[1] for row in connection.execute("DESCRIBE rows_read").fetchall()}
-    rows = Rows(connection, str(path), "npz", (str(path),), "rows_read", types)
-    table = _table(rows, names, columns, None)
-    return replace(table, logits=table.logits or logits)
-
-
-def _numbered(name: str, array: Any) -> Mapping[str, Any]:
-    if array.ndim == 1:
-        return {name: array.astype(object) if array.dtype.kind in "US" else array}
-    return {f"{name}_{place}": array[:, place].copy() for place in range(array.shape[1])}
 
 
 def _computed(rows: Rows, columns: Columns, *, with_label: bool, label_required: bool) -> Rows:

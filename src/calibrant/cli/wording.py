@@ -12,7 +12,6 @@ from .places import place_of
 # Options whose names differ from those of the arguments; of several, the first that was given, else the first that exists.
 OPTIONS = {
     "y_true": ("--label",),
-    "lens": ("--lens", "--class-groups"),
     "y_prob": ("--models", "--prob", "--probs", "--logits", "--confidence-column"),
     "scores": ("--prob", "--probs", "--logits"),
     "prob": ("--prob", "--probs"),
@@ -90,6 +89,7 @@ class OptionWording:
             value = match[2].strip("'\"[]").replace("', '", ",").replace(", ", ",")
             return option if value == "True" or option in VALUELESS else f"{option} {value}"
 
+        text = re.sub(r"Predictions\(\.\.\., ([^)]*)\)", r"\1", text)
         return MENTION.sub(mention, ASSIGNMENT.sub(assignment, text))
 
     def _remedy(self, remedy: str) -> str:

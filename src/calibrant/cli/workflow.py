@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from ..decision.thresholds import ThresholdChoice, choose_threshold
@@ -39,10 +40,10 @@ from ..util.files import make_folder, write_atomic
 from ..util.processes import run_all
 from ..util.results import json_text, number, percent
 from ..util.version import __version__
+from . import options
 from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, needs_test
 from .config import used_configuration
 from .fitting import apply_calibrator, fit_calibrator, rows_in
-from .options import check_replaceable
 from .rows import is_log
 from .screen import print_lines, print_table
 from .selecting import Draws
@@ -105,37 +106,15 @@ class Outcome:
                 for when, found in (("Before", self.before), ("After", self.after))
             ]
             lines += [_change(change) for change in self.changes]
-            lines += self._disagreement()
         return lines + self._threshold()
 
     def choice(self) -> str:
-        """Which calibrator was chosen, or why none."""
-        fitted = [c for c in self.found.candidates if not c.reason]
-        rivals = len(self.found.candidates) - 1
-        if self.found.method != "none":
-            kind = "methods"
-            if any(c.method == "safe_none" for c in fitted):  # only the safe ones could be selected
-                kind, fitted = "safe methods", [c for c in fitted if c.method.startswith("safe_")]
-            least = min(c.loss for c in fitted)
-            passed = next(c.loss for c in fitted if c.method == self.found.method) > least
-            among = f"the {kind} fitted without warnings" if passed else f"{len(fitted)} {kind}"
-            return f"Calibrator: {self.found.method}, with the lowest cross-validated {self.found.loss} of {among}."
-        if not rivals:
-            return "No calibration method was tried; the probabilities are unchanged."
-        if len(fitted) == 1:
-            return "No calibration method could be fitted; the probabilities are unchanged."
-        return f"No calibration method lowers the cross-validated {self.found.loss} reliably; the probabilities are unchanged."
-
-    def _disagreement(self) -> list[str]:
-        moved = {change.metric: change["after", "before"].difference for change in self.changes}
-        if moved.get("nll", 0.0) < 0 < moved.get("ece", 0.0):
-            return [
-                "Note: ece rose although nll fell. Within the bins of ece errors can cancel; nll is a proper score of each row and "
-                "is more reliable."
-            ]
-        if moved.get("nll", 0.0) > 0 > moved.get("ece", 0.0):
-            return ["Note: ece fell although nll rose: the probabilities as a whole are worse on the test data."]
-        return []
+        """Which calibrator was selected, or that none was."""
+        if self.found.method == "none":
+            reason = f"no calibration method lowers the cross-validated {self.found.loss} reliably"
+            return f"The probabilities are unchanged: {reason}."
+        fitted = [candidate for candidate in self.found.candidates if not candidate.reason]
+        return f"Calibrator: {self.found.method}, selected from {len(fitted)} candidates by the cross-validated {self.found.loss}."
 
     def _threshold(self) -> list[str]:
         if self.chosen is None:
@@ -162,10 +141,45 @@ class Outcome:
         }
 
 
+@options.command("run")
+@click.option(
+    "--validation", required=True, metavar="FILE", help="Validation data, for the calibrator and the threshold."
+)
+@click.option("--test", required=True, metavar="FILE", help="Test data, evaluated before and after recalibration.")
+@options.written_option("--out", folder=True, required=True, help="Output folder; created if it does not exist.")
+@options.column_options(options.class_score_options)
+@options.fit_options
+@options.preprocessing_option
+@click.option(
+    "--accuracy", type=float, default=0.95, show_default=True, help="Minimum accuracy of the accepted predictions."
+)
+@options.guarantee_option
+@click.option("--metrics", metavar="NAMES", default="recommended", help=options.METRIC_NAMES)
+@options.outcome_option
+@options.meta_option
+@click.option(
+    "--hold-out",
+    type=float,
+    default=0.3,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of the validation data held out from fitting, for the threshold; 0 for no threshold.",
+)
+@options.level_option
+@options.draw_options(200)
+@options.json_option
+@options.gate_options(
+    'Exit with 1, after the files were written, if a condition such as "ece > 0.05" holds for the test data after recalibration. Can be '
+    "repeated.",
+)
+@options.debug_option
 def run(
     *, validation: str, test: str, out: str, metrics: str, hold_out: float, level: float, as_json: bool, **options: Any
 ) -> bool:
-    """Run all steps, write four files and print a summary; True if a gate failed."""
+    """Fit a calibrator on validation data, evaluate it on test data, choose a threshold and write a report.
+
+    Writes calibrator.json, metrics.json, calibrated.parquet and report.html.
+    """
     gates, draws, source = Gates.take(options), Draws.take(options), Source.take(test, options)
     fit = {name: options.pop(name) for name in ("method", "loss", "safe", "folds")} | {"seed": draws.seed}
     conditions = metric_conditions(gates)
@@ -222,7 +236,7 @@ def _check_files(validation: str, test: str, out: str) -> None:
         for given in (validation, test):
             if target.exists() and Path(given).exists() and target.samefile(given):
                 raise ArgumentError("--out", f"would overwrite the input {given}", "name another folder")
-        check_replaceable("--out", target, kind)
+        options.check_replaceable("--out", target, kind)
 
 
 def _read_choices(source: Source) -> Predictions:
@@ -355,18 +369,9 @@ def _heads(found: Evaluation) -> list[tuple[str, float | None]]:
 
 
 def means_of(header: Header) -> list[str]:
-    """Phrases for the mean prediction and the observed rate; significant differences come first.
-
-    For two classes, these are the rate of the positive class and the accuracy. If one class is always predicted, the two are
-    equivalent and only the first is given.
-    """
-    phrases = [header.event, header.direction]
-    if header.event_mean_score is not None:
-        event = np.array([header.event_mean_score, header.prevalence[1]])
-        top = np.array([header.mean_confidence, header.accuracy], np.float64)  # NaN where they are unknown
-        if any(np.allclose(top, rates, atol=1e-9) for rates in (event, 1 - event)):
-            phrases = [header.event]
-    return sorted(filter(None, phrases), key=lambda keywords: keywords.endswith(f"({NOT_SIGNIFICANT})"))
+    """Phrases for the mean prediction and the observed rate; significant differences come first."""
+    phrases = filter(None, [header.event, header.direction])
+    return sorted(phrases, key=lambda phrase: phrase.endswith(f"({NOT_SIGNIFICANT})"))
 
 
 def _without_tests(choice: ThresholdChoice) -> dict[str, Any]:

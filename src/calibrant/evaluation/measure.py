@@ -29,7 +29,6 @@ from ..input.predictions import Predictions
 from ..metrics.properties import PAIRED_ROWS, is_slow, is_slow_to_resample
 from ..metrics.registry import Metric, catalogue
 from ..recalibration.base import Calibrator
-from ..recalibration.scores import names_array
 from ..sketches.collection import Sketches
 from ..sketches.sketch import sketch_views
 from ..util.processes import run_all
@@ -255,7 +254,7 @@ def _few_levels(p: Predictions) -> list[str]:
 def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:
     """Return the predictions with calibrated probabilities; `calibrator` is fitted, or the file of one. Grouped calibrators use the groups."""
     from ..recalibration.choosing import Recalibration
-    from ..recalibration.grouped import GroupedCalibrator
+    from ..recalibration.cross_validation import beside_scores
 
     if isinstance(calibrator, (str, os.PathLike)):
         from ..recalibration.persistence import load
@@ -280,28 +279,13 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
     scores = p.logits if calibrator.input == "logit" else summing_to_one(p.probs)
     assert scores is not None
     scores = scores if order is None else scores[:, order]
-    if isinstance(calibrator, GroupedCalibrator):
-        probs = calibrator.predict_proba(scores, None if p.groups is None else names_array(p.group_names)[p.groups])
-    elif calibrator.needs:
-        probs = _with_features(calibrator, scores, p.features)
+    if calibrator.needs:
+        probs = calibrator.predict_proba(scores, **{calibrator.needs: beside_scores(calibrator, p)})
     else:
         probs = calibrator.predict_proba(scores)
     if order is not None:
         probs = probs[:, np.argsort(order)]
     return p.with_probs(probs if p.probs.ndim == 2 else np.ascontiguousarray(probs[:, 1]))
-
-
-def _with_features(calibrator: Any, scores: Any, features: Any) -> Any:
-    """Calibrated probabilities of a calibrator that needs features, of which predictions have numbers by position only."""
-    columns = calibrator.columns_.tolist()
-    if features is not None and columns == list(range(features.shape[1] if features.ndim == 2 else 1)):
-        return calibrator.predict_proba(scores, features)
-    shown = columns if len(columns) < 6 else [*columns[:5], "..."]
-    raise ArgumentError(
-        "calibrator",
-        f"{type(calibrator).__name__} requires its features, the columns {shown}",
-        "evaluate what it predicts: y_prob=calibrator.predict_proba(y_prob, features=...)",
-    )
 
 
 def _order_for(calibrator: Calibrator, p: Predictions) -> NDArray[np.intp] | None:

@@ -12,7 +12,7 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ColumnError, FileError, InputError, InputWarning, warn_caller
 from ..util.checks import check_choice
+from .frames import as_booleans
 from .predictions import Predictions
 
 Floats = NDArray[np.float64]
 LengthNorm = Literal["none", "characters", "bytes"]
-Target = Literal["auto", "index", "text"]
 
 # Text fields of a question longer than this are its content, not a property such as the subject.
 SHORT_TEXT = 80
@@ -86,8 +86,6 @@ def read_lm_harness(
     path: Any,
     *,
     length_norm: LengthNorm = "none",
-    filter: str | None = None,
-    target: Target = "auto",
     by: str | None = "task",
     as_confidence: bool = False,
 ) -> Predictions:
@@ -103,11 +101,6 @@ def read_lm_harness(
     length_norm : {"none", "characters", "bytes"}, default "none"
         Divide each log-likelihood by the length of the choice before the softmax, as the metrics ``acc_norm`` and ``acc_bytes`` of the
         harness do. The result ranks the choices as these metrics do; it is not the probability of a text.
-    filter : str, optional
-        Filter whose responses are read. Required if a task has several and none is called ``"none"``.
-    target : {"auto", "index", "text"}, default "auto"
-        Whether the field ``target`` is the index of the correct choice, from 0, or its text or letter. By default an integer is an index
-        unless that contradicts the logged accuracy.
     by : str or None, default "task"
         Field used as the group of each question: ``"task"``, or a field of the documents, such as ``"subject"``.
     as_confidence : bool, default False
@@ -140,8 +133,9 @@ def read_lm_harness(
 
     Notes
     -----
-    Each answer is checked against the accuracy that the harness logged (``acc``; ``acc_norm`` or ``acc_bytes`` with `length_norm`). Ties go to
-    the first choice, as in the harness. If a task logs mutual information, the unconditional log-likelihoods are skipped.
+    The target of a question is the index of the correct choice, from 0, or its text or letter. Each answer is checked against the accuracy that
+    the harness logged (``acc``; ``acc_norm`` or ``acc_bytes`` with `length_norm`); an integer is a text where that, unlike the index, agrees with
+    it. Ties go to the first choice, as in the harness. Of several filters of a task, the samples of the filter ``none`` are read.
 
     Examples
     --------
@@ -161,7 +155,7 @@ def read_lm_harness(
     >>> predictions.probs.round(4).tolist(), predictions.labels.tolist()
     ([[0.2689, 0.7311]], [1])
     """
-    table = harness_table(path, length_norm, filter, target)
+    table = harness_table(path, length_norm)
     if table.classes is None and not as_confidence:
         warn_caller(InputWarning("path", f"{table.why}; confidences and correctness are read"))
     return table.predictions(by, as_confidence)
@@ -180,18 +174,17 @@ class _Question(NamedTuple):
     logged: Mapping[str, float]
 
 
-def harness_table(
-    path: Any, length_norm: LengthNorm = "none", filter: str | None = None, target: Target = "auto"
-) -> AnswerTable:
+def harness_table(path: Any, length_norm: LengthNorm = "none") -> AnswerTable:
     """The answers in sample logs of lm-evaluation-harness; parameters as for `read_lm_harness`."""
     check_choice(length_norm, "length_norm", tuple(LENGTHS))
-    check_choice(target, "target", ("auto", "index", "text"))
-    samples = [
-        (place, task, sample)
+    questions = [
+        _question(place, _task(file, record), record)
         for file in _files(path, "samples_*.json*")
-        for place, task, sample in _samples(file, _records(file))
+        for place, record in _records(file)
+        if not isinstance(record, Mapping) or record.get("filter", "none") == "none"
     ]
-    questions = [_question(*one) for one in _of_one_filter(samples, filter)]
+    if not questions:
+        raise ColumnError("path", "has no samples of the filter none", "evaluate a multiple-choice task")
     seen: dict[Any, str] = {}
     for one in questions:
         key = (one.task, str(one.doc)) if one.doc is not None else (one.place,)
@@ -199,10 +192,10 @@ def harness_table(
             problem = f"doc_id {one.doc} of task {one.task} occurs twice ({seen[key]}; {one.place})"
             raise InputError("path", problem, "read the log of one run and one model at a time")
     questions = [one for _, one in sorted(enumerate(questions), key=lambda pair: (pair[1].task, pair[0]))]
-    probs = _normalized(questions, length_norm)
+    probs = [_probabilities(one, length_norm) for one in questions]
     chosen = [int(p.argmax()) for p in probs]
     logged = [one.logged.get(LENGTHS[length_norm]) for one in questions]
-    answers = _answers(questions, chosen, logged, target, LENGTHS[length_norm])
+    answers = _answers(questions, chosen, logged, LENGTHS[length_norm])
     correct = [
         bool(told) if answer is None else chosen[i] in answer
         for i, (answer, told) in enumerate(zip(answers, logged, strict=True))
@@ -290,60 +283,26 @@ def _records(file: Path) -> list[tuple[str, Any]]:
     return found
 
 
-def _samples(file: Path, records: list[tuple[str, Any]]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Place, task and content of each sample; a file of results may hold the samples of several tasks."""
-    named = re.fullmatch(r"samples_(.+)_\d{4}-\d\d-\d\dT[^_]*", re.sub(r"\.jsonl?(\.gz)?$", "", file.name))
-    task = named[1] if named else re.sub(r"^samples_|\.jsonl?(\.gz)?$", "", file.name)
-    for place, record in records:
-        _require_sample(record, place)
-        if isinstance(record.get("samples"), Mapping):
-            for name, several in record["samples"].items():
-                if not isinstance(several, list):
-                    raise ColumnError("path", f"{place}: the samples of {name} are not a list; got {_shown(several)}")
-                for number, sample in enumerate(several):
-                    _require_sample(sample, f"{place}, sample {number:,} of {name}")
-                    yield f"{place}, sample {number:,} of {name}", str(name), sample
-        else:
-            yield place, str(record.get("task_name", task)), record
-
-
-def _require_sample(record: Any, place: str) -> None:
-    if not isinstance(record, Mapping):
-        raise ColumnError("path", f"{place} is not a sample of lm-evaluation-harness; got {_shown(record)}")
-
-
-def _of_one_filter(samples: list[tuple[str, str, Any]], wanted: str | None) -> list[tuple[str, str, Any]]:
-    """The samples of one filter; of several, the one called none."""
-    filters: dict[str, dict[str, None]] = {}
-    for _, task, sample in samples:
-        filters.setdefault(task, {})[str(sample.get("filter", "none"))] = None
-    chosen = {}
-    for task, names in filters.items():
-        name = wanted if wanted is not None else ("none" if "none" in names else next(iter(names)))
-        if name not in names or (wanted is None and len(names) > 1 and "none" not in names):
-            problem = f"task {task} has the filters {', '.join(map(repr, names))}"
-            raise ArgumentError("filter", problem, f"choose one, such as {next(iter(names))!r}")
-        chosen[task] = name
-    return [one for one in samples if str(one[2].get("filter", "none")) == chosen[one[1]]]
+def _task(file: Path, record: Any) -> str:
+    """The task of a sample, as it is logged or else as the name of the file has it."""
+    name = re.sub(r"^samples_|(_\d{4}-\d\d-\d\dT[^_]*)?\.jsonl?(\.gz)?$", "", file.name)
+    return str(record.get("task_name", name)) if isinstance(record, Mapping) else name
 
 
 def _question(place: str, task: str, sample: Mapping[str, Any]) -> _Question:
     """A checked sample."""
+    if not isinstance(sample, Mapping):
+        raise ColumnError("path", f"{place} is not a sample of lm-evaluation-harness; got {_shown(sample)}")
     responses = sample.get("filtered_resps", sample.get("resps"))
     scores = None if not isinstance(responses, list) else _scores(responses)
     if scores is None or len(scores) < 2:
-        fields = f"its fields are {', '.join(map(str, sample))}"
-        problem, remedy = f"{place} has no filtered_resps or resps; {fields}", "run the harness with --log_samples"
-        if responses is not None:
-            given = "text" if scores is None else f"{len(scores)} number"
-            problem = f"{place}: the responses are {given}, not log-likelihoods of two or more choices ({fields})"
-            remedy = "evaluate a multiple-choice task, or write a table of confidences and correctness"
-        raise ColumnError("path", problem, remedy)
+        problem = f"{place} has no log-likelihoods of two or more choices; its fields are {', '.join(map(str, sample))}"
+        raise ColumnError("path", problem, "evaluate a multiple-choice task with --log_samples")
+    if "acc_mutual_info" in sample:
+        problem = f"{place} has unconditional log-likelihoods beside those of the choices"
+        raise ColumnError("path", problem, "evaluate the task without acc_mutual_info")
     continuations = _continuations(sample.get("arguments"))
-    if continuations and len(continuations) == len(scores) and _has_unconditional(sample, continuations):
-        half = len(scores) // 2
-        scores, continuations = scores[:half], continuations[:half]
-    texts = tuple(text for _, text in continuations) if len(continuations) == len(scores) else None
+    texts = tuple(continuations) if len(set(continuations)) == len(scores) else None
     doc = sample.get("doc")
     wrong = ""
     if np.isnan(scores).any():
@@ -359,8 +318,6 @@ def _question(place: str, task: str, sample: Mapping[str, Any]) -> _Question:
         for name in LENGTHS.values()
         if isinstance(sample.get(name), (int, float)) and math.isfinite(float(sample[name]))
     }
-    if texts is not None and len(set(texts)) < len(texts):
-        texts = None  # the choices are in the contexts
     return _Question(
         place,
         task,
@@ -378,14 +335,8 @@ def _scores(responses: list[Any]) -> Floats | None:
     values = []
     for response in responses:
         one = response
-        while isinstance(one, (list, tuple)) and one and isinstance(one[0], (list, tuple)):
+        while isinstance(one, (list, tuple)) and 1 <= len(one) <= 2:
             one = one[0]
-        if isinstance(one, (list, tuple)):
-            if not 1 <= len(one) <= 2 or (len(one) == 2 and str(one[1]).lower() not in ("true", "false", "1", "0")):
-                return None
-            one = one[0]
-        if isinstance(one, str) and (pair := re.fullmatch(r"[(\[]\s*([^,]+),\s*(?:True|False)\s*[)\]]", one)):
-            one = pair[1]
         try:
             values.append(float("nan") if one is None else float(one))
         except (TypeError, ValueError, OverflowError):
@@ -393,47 +344,25 @@ def _scores(responses: list[Any]) -> Floats | None:
     return np.array(values)
 
 
-def _continuations(arguments: Any) -> list[tuple[str, str]]:
-    """Context and continuation of each request, in the form of the current or of older versions; empty if unknown."""
-    if isinstance(arguments, Mapping):
-        entries = [list(one.values()) if isinstance(one, Mapping) else [] for one in arguments.values()]
-    else:
-        entries = [one if isinstance(one, list) else [] for one in arguments] if isinstance(arguments, list) else []
-    known = all(len(one) >= 2 and isinstance(one[1], str) for one in entries)
-    return [(str(one[0]), one[1]) for one in entries] if entries and known else []
+def _continuations(arguments: Any) -> list[str]:
+    """The continuation of each request, in the form of the current or of older versions; empty if unknown."""
+    entries = list(arguments.values()) if isinstance(arguments, Mapping) else arguments
+    entries = entries if isinstance(entries, list) else []
+    parts = [list(one.values()) if isinstance(one, Mapping) else one for one in entries]
+    known = all(isinstance(one, list) and len(one) >= 2 and isinstance(one[1], str) for one in parts)
+    return [one[1] for one in parts] if known else []
 
 
-def _has_unconditional(sample: Mapping[str, Any], continuations: list[tuple[str, str]]) -> bool:
-    """Whether the second half are the unconditional log-likelihoods, for mutual information."""
-    half = len(continuations) // 2
-    second = continuations[half:]
-    same = [text for _, text in continuations[:half]] == [text for _, text in second]
-    return "acc_mutual_info" in sample and len(continuations) == 2 * half and same and all(not c for c, _ in second)
-
-
-def _normalized(questions: Sequence[_Question], length_norm: LengthNorm) -> list[Floats]:
-    """The probabilities of the choices of each question."""
+def _probabilities(one: _Question, length_norm: LengthNorm) -> Floats:
+    """The probabilities of the choices of a question."""
     if length_norm == "none":
-        return [_softmax(one.scores) for one in questions]
-    missing = next((one for one in questions if one.texts is None), None)
-    if missing is not None:
-        problem = f"{missing.place} does not log the text of each choice, whose length is required"
+        return _softmax(one.scores)
+    # The harness counts the choice without the space before it.
+    texts = [text.removeprefix(" ") for text in one.texts or ()]
+    if not texts or not all(texts):
+        problem = f"{one.place} does not log the text of each choice, whose length is required"
         raise ArgumentError("length_norm", problem, "use length_norm='none'")
-    # The harness counts the choice without the delimiter before it, which may be a space or nothing.
-    for strip in (lambda text: text.removeprefix(" "), str.lstrip, str):
-        probs = []
-        for one in questions:
-            texts = [strip(text) for text in one.texts or ()]
-            sizes = [len(text if length_norm == "characters" else text.encode()) for text in texts]
-            if not all(sizes):
-                raise ArgumentError("length_norm", f"{one.place} has an empty choice", "use length_norm='none'")
-            probs.append(_softmax(one.scores / np.array(sizes)))
-        logged = [one.logged.get(LENGTHS[length_norm]) for one in questions]
-        answers = _answers(questions, [int(p.argmax()) for p in probs], logged, "auto", None)
-        told = zip(probs, answers, logged, strict=True)
-        if all(a is None or value is None or (int(p.argmax()) in a) == bool(value) for p, a, value in told):
-            break
-    return probs
+    return _softmax(one.scores / np.array([len(t if length_norm == "characters" else t.encode()) for t in texts]))
 
 
 def _softmax(scores: Floats) -> Floats:
@@ -442,41 +371,25 @@ def _softmax(scores: Floats) -> Floats:
 
 
 def _answers(
-    questions: Sequence[_Question],
-    chosen: Sequence[int],
-    logged: Sequence[float | None],
-    target: Target,
-    name: str | None,
+    questions: Sequence[_Question], chosen: Sequence[int], logged: Sequence[float | None], name: str
 ) -> list[set[int] | None]:
-    """The correct choices of each question, by task; None where they are known only as the logged accuracy.
-
-    Without a `name` of the logged accuracy, contradictions are not reported.
-    """
+    """The correct choices of each question; None where they are known only as the logged accuracy, which is called `name`."""
     tasks: dict[str, list[int]] = {}
     for i, one in enumerate(questions):
         tasks.setdefault(one.task, []).append(i)
     answers: list[set[int] | None] = [None] * len(questions)
     for task, rows in tasks.items():
-        readings = [target] if target != "auto" else ["index", "text"]
-        tried = [{i: _meant(questions[i], how) for i in rows} for how in readings]
-        wrong = [
-            [
-                i
-                for i in rows
-                if (answer := found[i]) is not None
-                and logged[i] is not None
-                and (chosen[i] in answer) != bool(logged[i])
-            ]
-            for found in tried
-        ]
-        unclear = [list(found.values()).count(None) for found in tried]
-        best = min(range(len(tried)), key=lambda place: (unclear[place], len(wrong[place]), place))
-        if len(tried) > 1 and not wrong[0] and tried[0] != tried[1] and all(logged[i] is None for i in rows):
-            differ = next(i for i in rows if tried[0][i] != tried[1][i])
-            if tried[0][differ] is not None and tried[1][differ] is not None and name is not None:
-                problem = f"{questions[differ].place}: {questions[differ].target!r} is the index of a choice and the text of another"
-                raise ArgumentError("target", problem, "use target='index' or target='text'")
-        if wrong[best] and name is not None:
+        readings = [{i: _meant(questions[i], how) for i in rows} for how in ("index", "text")]
+        wrong = [[i for i in rows if _contradicts(found[i], chosen[i], logged[i])] for found in readings]
+        costs = [(list(found.values()).count(None), len(bad)) for found, bad in zip(readings, wrong, strict=True)]
+        best = int(costs[1] < costs[0])
+        unclear = [i for i in rows if logged[i] is None and None not in (readings[0][i], readings[1][i])]
+        differ = next((i for i in unclear if readings[0][i] != readings[1][i]), None)
+        if differ is not None:
+            one = questions[differ]
+            problem = f"{one.place}: {one.target!r} is the index of a choice and the text of another"
+            raise InputError("target", problem, f"log the metric {name}, which tells which is meant")
+        if wrong[best]:
             first = questions[wrong[best][0]]
             problem = (
                 f"in {len(wrong[best]):,} of {len(rows):,} questions of task {task} the field target contradicts the logged {name} "
@@ -484,19 +397,19 @@ def _answers(
             )
             raise InputError("target", problem, "check how the task scores its answers")
         for i in rows:
-            answers[i] = tried[best][i]
-            if answers[i] is None:
-                answers[i] = _by_accuracy(questions[i], chosen[i], logged[i], name)
+            answer = readings[best][i]
+            answers[i] = _by_accuracy(questions[i], chosen[i], logged[i], name) if answer is None else answer
     return answers
 
 
-def _by_accuracy(one: _Question, chosen: int, logged: float | None, name: str | None) -> set[int] | None:
+def _contradicts(answer: set[int] | None, chosen: int, logged: float | None) -> bool:
+    return answer is not None and logged is not None and (chosen in answer) != bool(logged)
+
+
+def _by_accuracy(one: _Question, chosen: int, logged: float | None, name: str) -> set[int] | None:
     """The correct choice from the logged accuracy: the chosen one, or the other of two; None if it is one of several others."""
     if logged is None:
-        if name is None:
-            return None
-        listed = "" if one.texts is None else f"; the choices are {', '.join(map(repr, one.texts[:6]))}"
-        problem = f"{one.place}: the target {_shown(one.target)} is not one of {len(one.scores)} choices{listed}"
+        problem = f"{one.place}: the target {_shown(one.target)} is not one of {len(one.scores)} choices"
         raise InputError("target", problem, f"log the metric {name}, which tells whether the answer is correct")
     if logged:
         return {chosen}
@@ -530,8 +443,6 @@ def _place(one: _Question, target: Any, how: str) -> int | None:
     letter = text.strip("().: ")
     if len(letter) == 1 and letter in LETTERS[:count]:
         return LETTERS.index(letter)
-    if how == "text" and one.texts is None and re.fullmatch(r"\d{1,4}", text) and int(text) < count:
-        return int(text)
     return None
 
 
@@ -602,11 +513,11 @@ def read_openai_logprobs(
         Files (``.jsonl`` or ``.json``, also packed as ``.gz``), a pattern, or a folder of ``.jsonl`` files.
     choices : str or sequence of str, default "ABCD"
         The answers: the letters of a text, or a sequence such as ``["yes", "no"]``. Each must be one token.
-    label : str, mapping or array-like, optional
-        The correct answers: a field of the records, as a path such as ``"metadata.answer"``; a CSV or JSON lines file, or a mapping, from the
-        identifier (``custom_id``) to the answer; or one answer for each response. An integer is the index of a choice, from 0, unless
-        choices are numbers. By default the first field of a record that is called
-        label, answer, target, truth, correct_answer, expected or gold, or else correct, which tells whether the response is correct.
+    label : str or mapping, optional
+        The correct answers: a field of the records or of their ``metadata``; or a CSV or JSON lines file, or a mapping, from the
+        identifier (``custom_id``) to the answer. An integer is the index of a choice, from 0, unless choices are numbers. By default the
+        first field that is called label, answer, target, truth, correct_answer, expected or gold, or else correct, which tells whether the
+        response is correct.
     position : int, default 0
         Position of the token that is the answer; -1 is the last token, for responses that end with it.
     failed : {"raise", "drop"}, default "raise"
@@ -795,35 +706,23 @@ def _answer(record: Mapping[str, Any], names: Sequence[str], position: int) -> t
 
 def _truths(label: Any, records: Sequence[tuple[str, Any]], ids: Sequence[Any]) -> tuple[list[Any], bool]:
     """The correct answer of each record, or its correctness; and whether it is the latter."""
-    if label is None:
-        fields = [_own_fields(record) for _, record in records]
-        for name in (*TRUTHS, "correct"):
-            if all(name in one for one in fields):
-                return [one[name] for one in fields], name == "correct"
-        found = ", ".join(map(str, fields[0])) or "none"
-        raise ColumnError(
-            "label", f"no field has the correct answers; the fields are {found}", "name a field or a file"
-        )
-    if isinstance(label, str) and not Path(label).is_file():
-        values = [_inside(record, label) for _, record in records]
-        absent = next((i for i, value in enumerate(values) if value is None), None)
-        if absent is not None:
-            listed = ", ".join(map(str, _own_fields(records[absent][1])))
-            raise ColumnError("label", f"{records[absent][0]} has no field {label!r}; its fields are {listed}", "")
-        return values, label.split(".")[-1] == "correct"
+    fields = [_own_fields(record) for _, record in records]
+    if label is None or (isinstance(label, str) and not Path(label).is_file()):
+        wanted = (*TRUTHS, "correct") if label is None else (label,)
+        name = next((name for name in wanted if all(name in one for one in fields)), None)
+        if name is None:
+            listed = ", ".join(map(str, fields[0])) or "none"
+            problem = f"no field has the correct answers; the fields are {listed}"
+            raise ColumnError("label", problem, "name a field that every record has, or a file")
+        return [one[name] for one in fields], name == "correct"
     if isinstance(label, (str, Path)):
         label = _key(Path(label))
-    if isinstance(label, Mapping):
-        known = {str(key): value for key, value in label.items()}
-        absent = next((i for i, one in enumerate(ids) if str(one) not in known), None)
-        if absent is not None:
-            problem = f"{records[absent][0]}: no correct answer for the identifier {ids[absent]!r}"
-            raise InputError("label", problem, f"the identifiers are {', '.join(list(known)[:3])}, ...")
-        return [known[str(one)] for one in ids], False
-    values = list(label)
-    if len(values) != len(records):
-        raise InputError("label", f"has {len(values):,} answers for {len(records):,} responses", "give one for each")
-    return values, False
+    known = {str(key): value for key, value in label.items()}
+    absent = next((i for i, one in enumerate(ids) if str(one) not in known), None)
+    if absent is not None:
+        problem = f"{records[absent][0]}: no correct answer for the identifier {ids[absent]!r}"
+        raise InputError("label", problem, f"the identifiers are {', '.join(list(known)[:3])}, ...")
+    return [known[str(one)] for one in ids], False
 
 
 def _key(file: Path) -> dict[str, Any]:
@@ -831,17 +730,14 @@ def _key(file: Path) -> dict[str, Any]:
     if re.search(r"\.jsonl?(\.gz)?$", file.name.lower()):
         rows = [record for _, record in _records(file) if isinstance(record, Mapping)]
     else:
-        text = _text(file)
-        rows = list(csv.DictReader(io.StringIO(text), delimiter="\t" if file.suffix.lower() == ".tsv" else ","))
+        rows = list(csv.DictReader(io.StringIO(_text(file))))
     names = list(rows[0]) if rows else []
     key = next((name for name in IDS if name in names), None)
     answer = next((name for name in TRUTHS if name in names), None)
     if key is None or answer is None:
         problem = f"{file} has no column {'custom_id or id' if key is None else 'answer or label'}"
         raise ColumnError("label", f"{problem}; its columns are {', '.join(map(str, names))}", "rename them")
-    lacking = next(
-        (place for place, row in enumerate(rows, 1) if row.get(key) is None or row.get(answer) is None), None
-    )
+    lacking = next((place for place, row in enumerate(rows, 1) if None in (row.get(key), row.get(answer))), None)
     if lacking is not None:
         raise InputError("label", f"{file}: entry {lacking:,} has no {key} or no {answer}", "complete or delete it")
     found = {str(row[key]): row[answer] for row in rows}
@@ -858,15 +754,6 @@ def _own_fields(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**(inner if isinstance(inner, Mapping) else {}), **own}
 
 
-def _inside(record: Any, name: str) -> Any:
-    """The value of a field, given by a path with dots."""
-    if isinstance(record, Mapping) and name in record:
-        return record[name]
-    for part in name.split("."):
-        record = record.get(part) if isinstance(record, Mapping) else None
-    return record
-
-
 def _choice(answer: Any, names: Sequence[str], place: str) -> int:
     """The place of the correct answer among the choices; an integer counts from 0."""
     wanted = [_bare(name) for name in names]
@@ -881,12 +768,9 @@ def _choice(answer: Any, names: Sequence[str], place: str) -> int:
     )
 
 
-RIGHT = {"true": True, "correct": True, "right": True, "yes": True, "1": True, "1.0": True}
-RIGHT |= {"false": False, "incorrect": False, "wrong": False, "no": False, "0": False, "0.0": False}
-
-
 def _is_right(value: Any, place: str) -> bool:
-    text = str(value).strip().lower()
-    if text not in RIGHT:
+    text = str(value).strip().lower().removesuffix(".0")
+    truth = as_booleans([{"right": "correct", "wrong": "incorrect"}.get(text, text)])
+    if truth is None:
         raise InputError("label", f"{place}: correct must be true or false; got {_shown(value)}")
-    return RIGHT[text]
+    return truth[0]

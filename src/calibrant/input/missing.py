@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 Bools = NDArray[np.bool_]
 
+# The remedy of functions that have the keyword `missing`, and that of the others.
 DROP = "use missing='drop' to drop these rows"
+DROP_FIRST = "use Predictions(..., missing='drop') to drop these rows"
 ERRORS: dict[str, type[InputError]] = {
     "y_true": LabelError,
     "y_prob": ProbabilityError,
@@ -337,7 +339,7 @@ def missing_error(found: Mapping[str, tuple[str, Bools]], error: CalibrantError 
     same = error is not None and error.argument.partition(" ")[0] == argument
     kind: Any = type(error) if same else ERRORS.get(argument, InputError)
     column = error.column if same and error is not None and error.row == row and not others else None
-    return kind(argument, problem, DROP, row=row, column=column, count=count)
+    return kind(argument, problem, DROP_FIRST, row=row, column=column, count=count)
 
 
 def explained(

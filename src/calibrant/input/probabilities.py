@@ -224,7 +224,8 @@ def _raise_for_row(probs: Array, row: int, tolerance: float) -> None:
     raise ProbabilityError(
         "y_prob",
         f"each row must sum to 1 within {tolerance:.4g}; got a sum of {shown}",
-        "pass normalize=True to rescale, multilabel=True if the columns are independent, or input='logit' if these are logits",
+        "use Predictions(..., normalize=True) to rescale, Predictions(..., multilabel=True) if the columns are independent, "
+        "or Predictions(..., input='logit') if these are logits",
         row=row,
     )
 
@@ -238,11 +239,11 @@ def _outside(probs: Array, row: int, column: int | None) -> ProbabilityError:
             "y_prob", missing_values(count), "drop or fill these rows", row=row, column=column, count=count
         )
     if -1e-3 <= value <= 1 + 1e-3:
-        remedy = "pass clip=True if this is rounding error"
+        remedy = "use Predictions(..., clip=True) if this is rounding error"
     elif np.isinf(value):
-        remedy = "drop or correct the row, or use input='logit' if these are logits"
+        remedy = "drop or correct the row, or use Predictions(..., input='logit') if these are logits"
     elif np.isfinite(probs).all() and probs.min() >= 0 and 1 < probs.max() <= 100 and probs.max() > 20:
         remedy = "divide by 100 if these are percentages"
     else:
-        remedy = "use input='logit' if these are logits"
+        remedy = "use Predictions(..., input='logit') if these are logits"
     return ProbabilityError("y_prob", f"probabilities must be in [0, 1]; got {value!r}", remedy, row=row, column=column)

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import glob
 import os
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, CalibrantError, FileError, InputTypeError
-from ..inference.multiplicity import e_bh, p_to_e
+from ..errors import CalibrantError, FileError, InputTypeError
+from ..inference.multiplicity import e_bh
 from ..util.checks import check_fraction
 from ..util.configuration import OWN, Configuration, find_configuration, read_configuration
 from ..util.results import Record, percent, plain_value, several
 from .monitor import Monitor
-from .status import Alarm, MonitorStatus, stories_of, story_text
-from .windows import SECOND, read_duration, read_time, time_text
+from .status import Alarm
 
 SOURCES = ("predictions", "labels")
 """Entries of a model that name its files; each may be a table, so that no model can have such a name."""
-
-PATIENCE = 3
-"""Windows without data after which a model is stale, unless a duration is given."""
-STATES = ("alarm", "failed", "drift", "stale", "quiet")
-"""What a model is listed as, from the worst: calibration alarms, a failed update, other alarms, no new data, none of these."""
+STATES = ("alarm", "failed", "drift", "quiet")
+"""What a model is listed as, from the worst: calibration alarms, a failed update, other alarms, none of these."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,8 +33,6 @@ class FleetModel(Record):
         Name of the model: that of its table.
     store : str
         Path or address of its store.
-    owner : str or None
-        Who is responsible for it.
     options : mapping
         Further entries of its table, such as sources, columns and levels, over those of ``[models]``.
     configuration : Configuration
@@ -50,7 +43,6 @@ class FleetModel(Record):
 
     name: str
     store: str
-    owner: str | None
     options: Mapping[str, Any]
     configuration: Configuration
 
@@ -65,7 +57,7 @@ class FleetModel(Record):
         return "://" in self.store or os.path.exists(self.store)
 
     def _title(self) -> str:
-        return self.name if self.owner is None else f"{self.name} ({self.owner})"
+        return self.name
 
 
 def model_error(model: FleetModel, problem: str, remedy: str = "", key: str | None = None) -> FileError:
@@ -92,7 +84,7 @@ def load_fleet(path: str | os.PathLike[str] | None = None) -> tuple[FleetModel, 
     Returns
     -------
     tuple of FleetModel
-        The models with ``name``, ``store`` and ``owner``, in the order of the files.
+        The models with ``name`` and ``store``, in the order of the files.
 
     Raises
     ------
@@ -105,10 +97,10 @@ def load_fleet(path: str | os.PathLike[str] | None = None) -> tuple[FleetModel, 
     >>> from calibrant.monitoring import load_fleet
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with open(os.path.join(folder, "calibrant.toml"), "w") as file:
-    ...         _ = file.write('[models]\\nstore = "{model}.db"\\n[models.churn]\\nowner = "Risk"\\n[models.fraud]\\n')
+    ...         _ = file.write('[models]\\nstore = "{model}.db"\\n[models.churn]\\n[models.fraud]\\n')
     ...     models = load_fleet(folder)
-    >>> [(model.name, os.path.basename(model.store), model.owner) for model in models]
-    [('churn', 'churn.db', 'Risk'), ('fraud', 'fraud.db', None)]
+    >>> [(model.name, os.path.basename(model.store)) for model in models]
+    [('churn', 'churn.db'), ('fraud', 'fraud.db')]
     """
     found = [model for file, shared in _files(path) for model in _models_of(file, shared)]
     for what in ("name", "store"):
@@ -157,13 +149,11 @@ def _models_of(file: Configuration, shared: Mapping[str, Any]) -> list[FleetMode
                 raise file.error("is an entry of models, and cannot be the name of one", "rename it", "models", name)
             continue
         entries = {**{key: _named(value, name, key in SOURCES) for key, value in both.items()}, **own}
-        store, owner = entries.pop("store", None), entries.pop("owner", None)
+        store = entries.pop("store", None)
         if not isinstance(store, str) or not store:
             raise file.error("expected the path of its store", 'write store = "NAME.db"', "models", name)
-        if not isinstance(owner, str | None):
-            raise file.error(f"expected text, got {owner!r}", "", f"models.{name}", "owner")
         store = store if "://" in store else str(file.path.parent / store)
-        found.append(FleetModel(name, store, owner, entries, file))
+        found.append(FleetModel(name, store, entries, file))
     return found
 
 
@@ -180,17 +170,6 @@ def _named(value: Any, name: str, is_file: bool) -> Any:
     return value.replace("{model}", glob.escape(name) if is_file else name) if isinstance(value, str) else value
 
 
-def patience_of(model: FleetModel) -> int | None:
-    """How long after its latest data a model is stale, as configured for it; an empty text removes a common entry."""
-    own = model.options.get("stale")
-    if own is None or own == "":
-        return None
-    try:
-        return read_duration(own, "stale")
-    except CalibrantError as error:
-        raise model_error(model, f"{error.problem}", "for example '3d'", "stale") from None
-
-
 @dataclass(frozen=True, repr=False)
 class ModelStatus(Record):
     """Status of one model of a fleet.
@@ -199,11 +178,8 @@ class ModelStatus(Record):
     ----------
     model : str
         Name of the model.
-    owner : str or None
-        Who is responsible for it.
-    state : {"alarm", "failed", "drift", "stale", "quiet"}
-        An alarm about calibration that is not acknowledged; a failed update or an unusable store; an alarm about scores; no data,
-        or none for long; or none of these.
+    state : {"alarm", "failed", "drift", "quiet"}
+        An alarm about calibration that is not acknowledged; a failed update or an unusable store; an alarm about scores; or none of these.
     selected : bool
         Whether the e-BH procedure over all models selects it as miscalibrated.
     verdict : str
@@ -212,20 +188,12 @@ class ModelStatus(Record):
         Why it could not be updated or read.
     last_window : str or None
         The newest window with rows.
-    stale_since : str or None
-        Time of the latest data, if the model is stale.
     n : int
         Number of rows.
     labelled : int
         Number of labelled rows.
     e_value : float or None
         Current e-value of the sequential test of all rows; None if the store cannot be read.
-    drift_pvalue : float or None
-        Adjusted p-value of the score drift of the newest closed window.
-    drift_e_value : float or None
-        The same as an e-value.
-    drift_selected : bool
-        Whether the e-BH procedure over all models selects its drift.
     alarms : tuple of Alarm
         Alarms that are not acknowledged.
     intake : tuple of mapping
@@ -233,37 +201,26 @@ class ModelStatus(Record):
     """
 
     model: str
-    owner: str | None
     state: str
     selected: bool
     verdict: str
     error: str | None = None
     last_window: str | None = None
-    stale_since: str | None = None
     n: int = 0
     labelled: int = 0
     e_value: float | None = None
-    drift_pvalue: float | None = None
-    drift_e_value: float | None = None
-    drift_selected: bool = False
     alarms: tuple[Alarm, ...] = ()
     intake: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def words(self) -> str:
         """What is wrong, or the verdict of the monitor."""
-        stale = None if self.stale_since is None else f"No data since {self.stale_since}."
-        failed = None if self.error is None else f"Failed: {self.error}{'' if self.error.endswith(('.', '?')) else '.'}"
-        return " ".join(part for part in (failed, stale, self.verdict) if part)
-
-    @property
-    def stories(self) -> dict[int, str]:
-        """The alarms as text by number, each kind, group and onset once, with the number of repetitions."""
-        return {found[0].number: story_text(found) for found in stories_of(self.alarms)}
+        if self.error is None:
+            return self.verdict
+        return f"Failed: {self.error}{'' if self.error.endswith(('.', '?')) else '.'} {self.verdict}".rstrip()
 
     def _title(self) -> str:
-        owner = "" if self.owner is None else f" ({self.owner})"
-        return f"{self.model}{owner}: {self.words}"
+        return f"{self.model}: {self.words}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -276,13 +233,10 @@ class FleetStatus(Record):
         The models: those selected by the e-BH procedure first, then by state and evidence.
     alpha : float
         False discovery rate of the e-BH procedure.
-    time : str
-        Current time of the status.
     """
 
     models: tuple[ModelStatus, ...]
     alpha: float
-    time: str
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -295,12 +249,6 @@ class FleetStatus(Record):
         return tuple(each.model for each in self.models if each.error is not None)
 
     @property
-    def stale(self) -> tuple[str, ...]:
-        """Models without data, or without new data for long."""
-        found = (each for each in self.models if each.stale_since is not None or (not each.n and each.error is None))
-        return tuple(each.model for each in found)
-
-    @property
     def verdict(self) -> str:
         """One sentence; it never claims that predictions are calibrated."""
         open_alarms = sum(bool(each.alarms) for each in self.models)
@@ -309,8 +257,6 @@ class FleetStatus(Record):
             parts.append(f"{len(self.selected):,} selected by e-BH (false discovery rate {percent(self.alpha, 0)})")
         if self.failed:
             parts.append(f"{len(self.failed):,} failed")
-        if self.stale:
-            parts.append(f"{len(self.stale):,} without new data")
         return "; ".join(parts) + "."
 
     def to_dict(self) -> dict[str, Any]:
@@ -321,9 +267,8 @@ class FleetStatus(Record):
         dict
             JSON values; infinite numbers are text.
         """
-        own = {"verdict": self.verdict, "time": self.time, "alpha": self.alpha}
-        lists = {"selected": list(self.selected), "failed": list(self.failed), "stale": list(self.stale)}
-        found: dict[str, Any] = plain_value({**own, **lists, "models": self.models})
+        names = ("verdict", "alpha", "selected", "failed", "models")
+        found: dict[str, Any] = plain_value({name: getattr(self, name) for name in names})
         return found
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -339,11 +284,9 @@ class FleetStatus(Record):
 
 
 def fleet_status(
-    models: Mapping[str, str | os.PathLike[str] | Monitor] | Iterable[FleetModel],
+    models: Mapping[str, str | os.PathLike[str] | Monitor],
     *,
     alpha: float = 0.05,
-    stale: str | None = None,
-    now: Any = None,
     errors: Mapping[str, str] | None = None,
     intake: Mapping[str, Iterable[Mapping[str, Any]]] | None = None,
 ) -> FleetStatus:
@@ -354,14 +297,10 @@ def fleet_status(
 
     Parameters
     ----------
-    models : mapping of str to str, path or Monitor, or iterable of FleetModel
-        The stores by the name of the model, or the result of `load_fleet`.
+    models : mapping of str to str, path or Monitor
+        The stores by the name of the model, such as ``{model.name: model.store for model in load_fleet()}``.
     alpha : float, default 0.05
         False discovery rate among the selected models.
-    stale : str, optional
-        How long after its latest data a model is stale, such as ``"3d"``; by default three windows of time.
-    now : str or datetime, optional
-        Current time, by default that of the machine.
     errors : mapping of str to str, optional
         What else went wrong, by model, for example with the source of its data.
     intake : mapping of str to iterable of mapping, optional
@@ -377,7 +316,6 @@ def fleet_status(
     --------
     calibrant.inference.e_bh : The procedure.
     calibrant.monitoring.load_fleet : Read the models from configuration files.
-    calibrant.reporting.write_fleet : Write the page of a fleet.
 
     Notes
     -----
@@ -385,8 +323,6 @@ def fleet_status(
     e-process of all rows, 1 before the first tested window; the e-BH procedure counts all models, including those that cannot be
     read. The expected share of calibrated models among the selected ones of one examination is at most `alpha`, under any dependence between
     models. The union of the selections of many examinations has no such guarantee, nor have the alarms of change detectors and of drift.
-
-    The p-values of score drift become e-values by `p_to_e`; their selection is a family of its own.
 
     Examples
     --------
@@ -397,104 +333,41 @@ def fleet_status(
     ...     monitor = cal.Monitor.create(stores["churn"], reference=([0, 1, 1, 0] * 9, [0.1, 0.4, 0.8, 0.2] * 9), every="1d")
     ...     _ = monitor.update([1] * 60, [0.1] * 60, when="2026-01-05")
     ...     _ = monitor.advance("2026-01-06")
-    ...     status = cal.monitoring.fleet_status(stores, now="2026-01-06")
+    ...     status = cal.monitoring.fleet_status(stores)
     >>> status.selected, status.failed
     (('churn',), ('fraud',))
     """
     check_fraction(alpha, "alpha", 0.05)
-    moment = int(time.time() * SECOND) if now is None else read_time(now, "now")
-    allowed = None if stale is None else read_duration(stale, "stale")
+    if not isinstance(models, Mapping) or not models:
+        raise InputTypeError("models", f"must be a mapping; got {models!r:.80}", 'for example {"churn": "churn.db"}')
     statuses = []
-    for name, owner, store, model in _stores(models):
-        error, patience = (errors or {}).get(name), allowed
+    for name, store in models.items():
+        if not isinstance(name, str) or not isinstance(store, str | os.PathLike | Monitor):
+            problem = f"must be names with paths of stores or monitors; got {name!r}: {type(store).__name__}"
+            raise InputTypeError("models", problem)
+        error = (errors or {}).get(name)
         try:
-            own = None if model is None else patience_of(model)
-            patience = allowed if own is None else own
-        except FileError as problem:
-            error = error or str(problem)
-        try:
-            monitor = store if isinstance(store, Monitor) else Monitor.open(store)
-            status = _model_status(name, owner, monitor, error, patience, moment)
-        except (CalibrantError, OSError) as problem:
-            status = ModelStatus(name, owner, "failed", False, "", error or " ".join(str(problem).split()))
+            status = _model_status(name, store if isinstance(store, Monitor) else Monitor.open(store), error)
+        except (CalibrantError, OSError) as problem_of_store:
+            status = ModelStatus(name, "failed", False, "", error or " ".join(str(problem_of_store).split()))
         statuses.append(replace(status, intake=tuple((intake or {}).get(name, ()))))
-    if not statuses:
-        raise ArgumentError("models", "names no model", "name at least one")
-    calibration = e_bh([each.e_value if each.e_value is not None else 0.0 for each in statuses], alpha=alpha)
-    drift = e_bh([each.drift_e_value if each.drift_e_value is not None else 0.0 for each in statuses], alpha=alpha)
-    chosen = [
-        replace(each, selected=bool(a), drift_selected=bool(b))
-        for each, a, b in zip(statuses, calibration, drift, strict=True)
-    ]
-    return FleetStatus(tuple(sorted(chosen, key=_rank)), float(alpha), time_text(moment // SECOND * SECOND))
+    chosen = e_bh([each.e_value or 0.0 for each in statuses], alpha=alpha)
+    statuses = [replace(each, selected=bool(is_selected)) for each, is_selected in zip(statuses, chosen, strict=True)]
+    return FleetStatus(tuple(sorted(statuses, key=_rank)), float(alpha))
 
 
 def _rank(each: ModelStatus) -> tuple[Any, ...]:
-    evidence = 0.0 if each.e_value is None else each.e_value
-    drift = 1.0 if each.drift_pvalue is None else each.drift_pvalue
-    return (not each.selected, STATES.index(each.state), -evidence, drift, each.model)
+    return (not each.selected, STATES.index(each.state), -(each.e_value or 0.0), each.model)
 
 
-def _stores(models: Any) -> list[tuple[str, str | None, Any, FleetModel | None]]:
-    """Name, owner, store or monitor, and configuration of each model."""
-    if isinstance(models, Mapping):
-        for name, store in models.items():
-            if not isinstance(name, str) or not isinstance(store, str | os.PathLike | Monitor):
-                problem = f"must be names with paths of stores or monitors; got {name!r}: {type(store).__name__}"
-                raise InputTypeError("models", problem)
-        return [(name, None, store, None) for name, store in models.items()]
-    found = [] if isinstance(models, str | os.PathLike) else list(models)
-    if not found or not all(isinstance(model, FleetModel) for model in found):
-        problem = f"must be a mapping or the models of load_fleet; got {models!r:.80}"
-        raise InputTypeError("models", problem, 'for example {"churn": "churn.db"}')
-    return [(model.name, model.owner, model.store, model) for model in found]
-
-
-def _model_status(
-    name: str, owner: str | None, monitor: Monitor, error: str | None, patience: int | None, moment: int
-) -> ModelStatus:
-    """The status of one model at a time, before the selection among all models."""
+def _model_status(name: str, monitor: Monitor, error: str | None) -> ModelStatus:
+    """The status of one model before the selection among all models."""
     status = monitor.status(last=1)
-    since, width = _latest(monitor)
-    allowed = patience if patience is not None else None if width is None else PATIENCE * width
-    stale_since = None
-    if since is not None and allowed is not None and moment > since + allowed:
-        stale_since = time_text(since)
-    state = _state(status, error)
-    drift = None if status.last_closed is None else status.last_closed.scores.drift_pvalue
-    return ModelStatus(
-        name,
-        owner,
-        "stale" if stale_since is not None and state == "quiet" else state,
-        False,
-        status.verdict,
-        error,
-        status.windows[-1].window if status.windows else None,
-        stale_since,
-        status.n,
-        status.labelled,
-        status.process.value,
-        drift,
-        None if drift is None else float(p_to_e([drift])[0]),
-        False,
-        status.open_alarms,
-    )
-
-
-def _state(status: MonitorStatus, error: str | None) -> str:
     kinds = {alarm.kind for alarm in status.open_alarms}
     if kinds & {"calibration", "change"}:
-        return "alarm"
-    return "failed" if error is not None else "drift" if kinds else "quiet" if status.n else "stale"
-
-
-def _latest(monitor: Monitor) -> tuple[int | None, int | None]:
-    """Time of the latest data and length of its window in microseconds; where windows are numbers of rows, the time of the newest file."""
-    with monitor._store.read() as db:
-        newest, clock, sources = db.newest(), db.meta("clock"), db.meta("sources")
-    if newest is None:
-        return None, None
-    if not monitor.settings.rule.by_time:
-        return (None if sources is None else int(sources["fed"])), None
-    start, end = monitor.settings.rule.span(newest)
-    return int(min(clock, end)), end - start
+        state = "alarm"
+    else:
+        state = "failed" if error is not None else "drift" if kinds else "quiet"
+    last = status.windows[-1].window if status.windows else None
+    evidence = (status.n, status.labelled, status.process.value, status.open_alarms)
+    return ModelStatus(name, state, False, status.verdict, error, last, *evidence)

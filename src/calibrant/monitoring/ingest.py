@@ -42,7 +42,7 @@ UNKNOWN = -1
 ALL_ROWS = "null"
 """The key of the stream of all rows."""
 Start = Callable[[str, int, bool], Stream]
-SCORES, OUTCOMES, REMOVED, DELETED = 0, 1, 2, 3
+SCORES, OUTCOMES, REMOVED = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ def reconcile(counts: Mapping[str, int]) -> None:
 
 
 class _Change(NamedTuple):
-    """Rows to add to the scores or outcomes, or to remove from the outcomes or from the scores."""
+    """Rows to add to the scores or outcomes, or to remove from the outcomes."""
 
     kind: int
     place: Whole
@@ -361,37 +361,6 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
     taken["late_rows"] = _count_late(db, place[fresh], "late_rows")
     _apply(db, settings, changes)
     return taken
-
-
-def delete(db: Transaction, settings: Settings, ids: list[str]) -> Counter[str]:
-    """Delete rows. What was tested is not tested again.
-
-    Parameters
-    ----------
-    db, settings
-        As for `take_in`.
-    ids
-        Ids as text.
-    """
-    names = list(dict.fromkeys(ids))
-    known = db.known(names, [each.name for each in settings.ood])
-    if len(known.row) < len(names):
-        row = int(np.setdiff1d(np.arange(len(names)), known.row)[0])
-        missing = len(names) - len(known.row)
-        if db.is_pruned([names[row]])[0]:
-            problem = f"the row {names[row]!r} was pruned"
-            raise InputError("ids", problem, "pruned rows cannot be removed from the sketch of their window", row=row)
-        raise InputError(
-            "ids", f"unknown id {names[row]!r}", "rows without ids cannot be removed", row=row, count=missing
-        )
-    db.delete_rows(names)
-    seen = known.take(known.label != UNKNOWN)
-    changes = [
-        _Change(kind, rows.place, rows.stream, rows.score, rows.label == rows.target, rows.ood)
-        for kind, rows in ((REMOVED, seen), (DELETED, known))
-    ]
-    _apply(db, settings, changes)
-    return Counter(removed=len(names))
 
 
 def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole) -> Counter[str]:
@@ -568,20 +537,17 @@ def _change_part(
     ood: Floats,
 ) -> None:
     part = db.part(*key, settings.lens)
-    more, come, gone, deleted = (kind == which for which in (SCORES, OUTCOMES, REMOVED, DELETED))
+    more, come, gone = (kind == which for which in (SCORES, OUTCOMES, REMOVED))
     scores = part.scores.merge(sketch_of(score[more], None, settings.lens))
-    if deleted.any():
-        scores = minus(scores, sketch_of(score[deleted], None, settings.lens))
     outcomes = part.outcomes.merge(sketch_of(score[come], outcome[come], settings.lens))
     if gone.any():
         outcomes = minus(outcomes, sketch_of(score[gone], outcome[gone], settings.lens))
-    changed = bool(more.any() or deleted.any())
+    changed = bool(more.any())
     kept = None if changed else part.drift
     added = {}
     for number, scale in enumerate(settings.ood if changed else ()):
         before = part.ood.get(scale.name, Sketch.empty(LENS))
-        joined = before.merge(sketch_of(scale.placed(ood[more, number]), None, LENS))
-        added[scale.name] = minus(joined, sketch_of(scale.placed(ood[deleted, number]), None, LENS))
+        added[scale.name] = before.merge(sketch_of(scale.placed(ood[more, number]), None, LENS))
     db.save_part(Part(*key, scores.n, outcomes.n, scores, outcomes, kept, None, added))
 
 

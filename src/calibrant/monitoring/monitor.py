@@ -32,7 +32,6 @@ from .ingest import (
     ALL_ROWS,
     Arrivals,
     balance,
-    delete,
     group_key,
     group_name,
     known_keys,
@@ -178,8 +177,8 @@ class Monitor:
         when : array-like of shape (N,), optional
             Time of each reference row; required for windows with a season.
         every : str, int or WindowRule
-            Length of a window: ``"1h"``, ``"1d"``, ``"1w"`` or ``"business day"``, in UTC; a number of rows, in order of arrival; or
-            ``calibrant.monitoring.window_rule("1d", time_zone="Europe/Berlin", season="week")`` for days of a time zone, holidays, and scores
+            Length of a window: ``"1h"``, ``"1d"`` or ``"1w"``, in UTC; a number of rows, in order of arrival; or
+            ``calibrant.monitoring.window_rule("1d", time_zone="Europe/Berlin", season="week")`` for days of a time zone, and scores
             that change with the day of the week or the hour.
         lens : str, default "auto"
             Which event is monitored: ``"binary"``, ``"top_label"`` or ``"class:NAME"``.
@@ -429,48 +428,6 @@ class Monitor:
                 self._pass_time(db, now)
             taken = put_labels(db, self.settings, names, labels)
             reconcile({**balance(taken), "labels": delivered})
-            moved = settle(db, self.settings)
-        return self._answer(taken, moved, begun)
-
-    def remove(self, ids: Any, *, now: Any = None) -> Update:
-        """Remove rows that should not have been added, such as rows with a wrong time.
-
-        Windows that end after the current time are open again. Windows that were tested are not tested again, and alarms
-        remain, except those of windows without any row left.
-
-        Parameters
-        ----------
-        ids : array-like of shape (N,)
-            Identifiers given to `update`.
-        now : str or datetime, optional
-            Current time; by default the beginning of the newest window with rows if no row of a later one is left, and
-            otherwise unchanged. Unlike elsewhere, it may be earlier than the clock of the monitor.
-
-        Returns
-        -------
-        Update
-            ``removed`` is the number of rows.
-
-        Raises
-        ------
-        InputError
-            If an id is unknown; nothing is removed.
-        """
-        names = read_ids(ids, None)
-        if names is None:
-            raise InputError("ids", "are required to find the rows", "give the same ids as to update")
-        with self._store.write() as db:
-            begun, newest = len(db.events()), db.newest()
-            taken = delete(db, self.settings, names)
-            if now is not None:
-                self._require_time("now")
-                db.set_meta("clock", read_time(now, "now"))
-            elif self.settings.rule.by_time and db.newest() not in (newest, None):
-                start, end = self.settings.rule.span(db.newest() or 0)
-                if (db.meta("clock") or start) >= end:  # no row is left that was as late
-                    db.set_meta("clock", start)
-            if self.settings.rule.by_time:
-                db.reopen(int(self.settings.rule.place_of(np.array(db.meta("clock")))))
             moved = settle(db, self.settings)
         return self._answer(taken, moved, begun)
 

@@ -195,20 +195,6 @@ class Transaction:
         found: tuple[int | None] = self.connection.execute("SELECT max(place) FROM windows WHERE tested = 1").fetchone()
         return found[0]
 
-    def newest(self) -> int | None:
-        """The newest window with rows."""
-        found: tuple[int | None] = self.connection.execute("SELECT max(place) FROM parts WHERE n > 0").fetchone()
-        return found[0]
-
-    def reopen(self, place: int) -> None:
-        """Reopen the windows from this one on that were not tested, and delete those without rows, with their alarms."""
-        self.connection.execute(
-            "UPDATE windows SET closed = 0, examined = 0, tested = 0 WHERE place >= ? AND tested != 1", (place,)
-        )
-        empty = "place NOT IN (SELECT place FROM parts WHERE n > 0) AND place NOT IN (SELECT place FROM evidence)"
-        for table in ("events", "parts", "windows"):
-            self.connection.execute(f"DELETE FROM {table} WHERE {empty}")  # noqa: S608
-
     def count_windows(self, stream: str) -> int:
         """Number of windows in which a stream has rows."""
         query = "SELECT count(*) FROM parts WHERE stream = ? AND n > 0"

@@ -272,8 +272,6 @@ class Update(Record):
         Alarms raised.
     ongoing : tuple of Alarm
         Acknowledged changes that continue.
-    removed : int
-        Rows removed.
     pruned : int
         Rows and labels of predictions that were pruned; ignored.
     missing : int
@@ -297,7 +295,6 @@ class Update(Record):
     tested: tuple[str, ...] = ()
     alarms: tuple[Alarm, ...] = ()
     ongoing: tuple[Alarm, ...] = ()
-    removed: int = 0
     pruned: int = 0
     missing: int = 0
     rows: int | None = None
@@ -312,7 +309,7 @@ class Update(Record):
     def _title(self) -> str:
         sentences = [balance_text(self.balance)] if self.rows or self.labels else []
         effects = {} if self.labels is not None else {"labelled": "labels added", "revised": "labels corrected"}
-        effects |= {"removed": "rows removed", "late_rows": "rows late, their windows were closed"}
+        effects |= {"late_rows": "rows late, their windows were closed"}
         effects |= {"late_labels": "labels late, their windows were tested"}
         changes = [f"{getattr(self, name):,} {text}" for name, text in effects.items() if getattr(self, name)]
         for name, text in (("closed", "windows closed"), ("tested", "windows tested"), ("alarms", "alarms")):

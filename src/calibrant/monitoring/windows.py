@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,7 +21,6 @@ Whole = NDArray[np.int64]
 SECOND = 1_000_000
 UNITS = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86400 * SECOND, "w": 7 * 86400 * SECOND}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-BUSINESS = ("business day", "1 business day", "business-day")
 # The first Monday after 1970-01-01, so that windows of weeks begin on Mondays.
 MONDAY = 4 * UNITS["d"]
 # Years 1 to 9999, as in Python's datetime.
@@ -48,8 +47,7 @@ def read_duration(text: Any, argument: str) -> int:
     match = re.fullmatch(r"\s*(\d{1,9})\s*([smhdw])\s*", text) if isinstance(text, str) else None
     if match is None or not int(match[1]):
         problem = f"must be a positive integer followed by s, m, h, d or w; got {text!r}"
-        remedy = "for example '1d'" + (" or 'business day'" if argument == "every" else "")
-        raise ArgumentError(argument, problem, remedy)
+        raise ArgumentError(argument, problem, "for example '1d'")
     return int(match[1]) * UNITS[match[2]]
 
 
@@ -62,9 +60,6 @@ class WindowRule:
     rows: int | None
     zone: str | None = None
     """Time zone of windows of days, which have 23 or 25 hours when the clocks change; None for UTC."""
-    business: bool = False
-    """Whether a window is a business day, with the weekend and the holidays before it. Its place is the number of that day."""
-    holidays: tuple[str, ...] = ()
     season: str | None = None
     """``"week"`` where a window is compared with the reference data of the same part of the week."""
 
@@ -96,7 +91,7 @@ class WindowRule:
     def name(self, place: int) -> str:
         """Name of the window."""
         if self.zone is not None:
-            return day_text(place if self.business else self._days(place)[0])
+            return time_text(self._days(place)[0] * UNITS["d"], days=True)
         start, end = self.span(place)
         if self.width is None:
             return f"rows {start + 1}-{end}"
@@ -110,24 +105,14 @@ class WindowRule:
         """
         if self.season is None:
             return 0
-        start = self.span(place)[0]
-        if self.zone is not None:
-            start = UNITS["d"] * (place if self.business else self._days(place)[0])
+        start = self.span(place)[0] if self.zone is None else UNITS["d"] * self._days(place)[0]
         return (start - MONDAY) % UNITS["w"]
 
     def _days(self, place: int) -> tuple[int, int]:
         """First day of the window and of the next, in days since 1970."""
-        if not self.business:
-            assert self.width is not None
-            size, offset = self.width // UNITS["d"], self._offset // UNITS["d"]
-            return place * size + offset, (place + 1) * size + offset
-        first = place
-        while not self._is_business_day(first - 1):
-            first -= 1
-        return first, place + 1
-
-    def _is_business_day(self, day: int) -> bool:
-        return (day + 3) % 7 < 5 and day_text(day) not in self.holidays  # 1970-01-01 was a Thursday
+        assert self.width is not None
+        size, offset = self.width // UNITS["d"], self._offset // UNITS["d"]
+        return place * size + offset, (place + 1) * size + offset
 
     def _place_of_days(self, position: Whole) -> Whole:
         assert self.zone is not None
@@ -135,12 +120,8 @@ class WindowRule:
         near = np.unique(np.asarray(position) // UNITS["d"])
         days = np.unique(np.concatenate([near - 1, near, near + 1]))  # no zone is more than a day from UTC
         starts = np.array([day_start(self.zone, day) for day in days.tolist()], np.int64)
-        place = []
-        for day in days.tolist():
-            while self.business and not self._is_business_day(day):
-                day += 1
-            place.append(day if self.business else (day - self._offset // UNITS["d"]) // (self.width // UNITS["d"]))
-        return np.array(place, np.int64)[np.searchsorted(starts, position, side="right") - 1]
+        place = (days - self._offset // UNITS["d"]) // (self.width // UNITS["d"])
+        return np.asarray(place[np.searchsorted(starts, position, side="right") - 1])
 
     @property
     def words(self) -> str:
@@ -148,8 +129,7 @@ class WindowRule:
         if self.width is None:
             return f"{self.rows:,} rows"
         if self.zone is not None:
-            length = "1 business day" if self.business else WindowRule(self.width, None).words
-            return f"{length} ({self.zone})"
+            return f"{WindowRule(self.width, None).words} ({self.zone})"
         for unit, name in (("w", "week"), ("d", "day"), ("h", "hour"), ("m", "minute"), ("s", "second")):
             if self.width % UNITS[unit] == 0:
                 count = self.width // UNITS[unit]
@@ -162,20 +142,18 @@ class WindowRule:
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> WindowRule:
-        return cls(**{**plain, "holidays": tuple(plain["holidays"])})
+        return cls(**plain)
 
 
-def window_rule(every: Any, *, time_zone: Any = None, holidays: Any = None, season: Any = None) -> WindowRule:
-    """Return windows of a duration, of business days, or of a number of rows.
+def window_rule(every: Any, *, time_zone: Any = None, season: Any = None) -> WindowRule:
+    """Return windows of a duration or of a number of rows.
 
     Parameters
     ----------
     every : str or int
-        Length of a window: ``"1h"``, ``"1d"``, ``"1w"`` or ``"business day"``; or a number of rows.
+        Length of a window: ``"1h"``, ``"1d"`` or ``"1w"``; or a number of rows.
     time_zone : str, optional
         Time zone of windows of days, such as ``"Europe/Berlin"``; a day on which the clocks change has 23 or 25 hours.
-    holidays : iterable of str or date, optional
-        Dates that are not business days. A row of a weekend or holiday belongs to the following business day.
     season : {"week"}, optional
         Compare the scores of a window with the reference data of the same part of the week, such as Mondays with Mondays.
 
@@ -189,9 +167,6 @@ def window_rule(every: Any, *, time_zone: Any = None, holidays: Any = None, seas
     >>> window_rule("1d").name(20454), window_rule(100).name(2)
     ('2026-01-01', 'rows 201-300')
     """
-    business = isinstance(every, str) and " ".join(every.split()) in BUSINESS
-    if holidays is not None and not business:
-        raise ArgumentError("holidays", "apply to windows of business days", "use every='business-day'")
     by_rows = is_number(every)
     if by_rows and (time_zone is not None or season is not None):
         argument = "season" if time_zone is None else "time_zone"
@@ -199,13 +174,12 @@ def window_rule(every: Any, *, time_zone: Any = None, holidays: Any = None, seas
     check_choice(season, "season", (None, "week"))
     if by_rows:
         return WindowRule(None, check_whole(every, "every"))
-    width = UNITS["d"] if business else read_duration(every, "every")
+    width = read_duration(every, "every")
     if time_zone is not None and width % UNITS["d"]:
         raise ArgumentError("time_zone", "applies to windows of days", "use whole days or weeks, or leave it out")
     if season is not None and (width == UNITS["w"] or UNITS["w"] % width):
         raise ArgumentError("season", "a week must be several windows", "use windows of hours or of a day")
-    zone = None if time_zone is None else read_zone(time_zone)
-    return WindowRule(width, None, zone or ("UTC" if business else None), business, read_holidays(holidays), season)
+    return WindowRule(width, None, None if time_zone is None else read_zone(time_zone), season)
 
 
 def read_zone(time_zone: Any) -> str:
@@ -216,20 +190,6 @@ def read_zone(time_zone: Any) -> str:
         raise ArgumentError(
             "time_zone", f"unknown time zone {time_zone!r}", "use a name of the IANA database, such as 'Europe/Berlin'"
         ) from None
-
-
-def read_holidays(holidays: Any) -> tuple[str, ...]:
-    """Dates in ISO form, in order."""
-    if isinstance(holidays, (str, date)):
-        holidays = [holidays]
-    found = set()
-    for day in () if holidays is None else holidays:
-        text = str(day.date() if isinstance(day, datetime) else day).strip()
-        try:
-            found.add(date.fromisoformat(text).isoformat())
-        except ValueError:
-            raise ArgumentError("holidays", f"{text[:40]!r} is not a date", "write dates as 2026-12-25") from None
-    return tuple(sorted(found))
 
 
 @lru_cache(maxsize=4096)
@@ -245,11 +205,6 @@ def day_start(zone: str, day: int) -> int:
         return day * UNITS["d"]
     midnight = datetime(1970, 1, 1, tzinfo=ZoneInfo(zone)) + timedelta(days=day)
     return round((midnight.astimezone(UTC) - EPOCH) / timedelta(seconds=1)) * SECOND
-
-
-def day_text(day: int) -> str:
-    """The date of a day, numbered from 1970-01-01."""
-    return time_text(day * UNITS["d"], days=True)
 
 
 def time_text(micros: int, *, days: bool = False) -> str:

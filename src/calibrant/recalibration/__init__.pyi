@@ -3,7 +3,6 @@
 from .adjust import OffsetAdjustment as OffsetAdjustment
 from .adjust import PriorEstimate as PriorEstimate
 from .adjust import PriorShift as PriorShift
-from .adjust import ProbabilityAdjustment as ProbabilityAdjustment
 from .adjust import prior_shift_em as prior_shift_em
 from .base import Calibrator as Calibrator
 from .base import Method as Method
@@ -23,7 +22,6 @@ from .choosing import Candidate as Candidate
 from .choosing import Recalibration as Recalibration
 from .choosing import recalibrate as recalibrate
 from .class_temperature import MiscalibrationAwareTemperature as MiscalibrationAwareTemperature
-from .features import PlattScalingWithFeatures as PlattScalingWithFeatures
 from .grouped import GroupCalibration as GroupCalibration
 from .grouped import MultiCalibration as MultiCalibration
 from .ordered import ConsistencyCalibration as ConsistencyCalibration
@@ -40,6 +38,5 @@ from .scaling import VectorScaling as VectorScaling
 from .scores import Scores as Scores
 from .scores import TrainingData as TrainingData
 from .targets import LensCalibration as LensCalibration
-from .top_label import TopLabelCalibration as TopLabelCalibration
 from .venn import CrossVennAbers as CrossVennAbers
 from .venn import VennAbers as VennAbers

@@ -9,15 +9,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from ..curves import curves
-from ..errors import ArgumentError, warn_caller
+from ..errors import ArgumentError
 from ..input.convert import column
 from ..input.predictions import Predictions
 from ..util.results import Result
-from ..views.view import View
 from .base import Calibrator, Input, Method
-from .binary import Curve, Multiclass, ScoreCalibrator
-from .coefficients import LinearCurves, LinearLogits
+from .coefficients import LinearLogits
 from .scores import Floats, Scores, TrainingData, as_rows, named_as, normalised
 from .softmax_regression import minimised, softmax
 
@@ -335,7 +332,6 @@ class OffsetAdjustment(LinearLogits, UnlabelledCalibrator):
     See Also
     --------
     PriorShift : Correction for changed prevalences.
-    ProbabilityAdjustment : The same on the scale of probabilities.
     calibrant.calibration_in_the_large : Measure of what it corrects.
 
     Notes
@@ -393,79 +389,6 @@ class OffsetAdjustment(LinearLogits, UnlabelledCalibrator):
 
     def _predict(self, data: Scores) -> Floats:
         return softmax(self._features(data) + self.offset_)
-
-
-@dataclass(eq=False, repr=False)
-class ProbabilityAdjustment(LinearCurves, ScoreCalibrator):
-    r"""Multiplicative or additive adjustment of the probability, so that its mean is the observed rate.
-
-    The simplest correction of a wrong mean: all probabilities are multiplied by observed / expected events, or shifted by the
-    difference. Ratios of risks (multiplicative) or differences of risks (additive) are preserved; unlike `OffsetAdjustment`, the result may leave
-    [0, 1] and is then clipped.
-
-    Parameters
-    ----------
-    kind : {"multiplicative", "additive"}, default "multiplicative"
-        Whether the probabilities are multiplied by a factor or shifted by a constant.
-    input
-    multiclass
-
-    Attributes
-    ----------
-    curves_ : tuple of curves
-        Fitted lines, one per binary problem, with attributes ``slope`` and ``intercept``.
-    coef_ : ndarray of shape (P, 1)
-        Factor :math:`m` of each of P binary problems; 1 for an additive adjustment.
-    intercept_ : ndarray of shape (P,)
-        Constant :math:`c` of each binary problem; 0 for a multiplicative adjustment.
-    classes_
-    fit_record_
-
-    Warns
-    -----
-    CalibrantWarning
-        If clipping moves the mean of the rows of the fit from their observed rate by more than 5% of it.
-
-    See Also
-    --------
-    OffsetAdjustment : The same on the scale of log-odds, which needs no clipping.
-    calibrant.expected_observed_ratio : What the factor corrects.
-
-    Notes
-    -----
-    .. math:: q = \min(m p, 1), \quad m = \frac{\sum_i w_i y_i}{\sum_i w_i p_i} \quad \text{(multiplicative)}, \qquad
-              q = \min(\max(p + c, 0), 1), \quad c = \frac{\sum_i w_i (y_i - p_i)}{\sum_i w_i} \quad \text{(additive)}.
-
-    Examples
-    --------
-    >>> import calibrant as cal
-    >>> calibrator = cal.ProbabilityAdjustment().fit([0.1, 0.2, 0.4, 0.5], [0, 0, 0, 1])
-    >>> calibrator.coef_.round(4)
-    array([[0.8333]])
-    >>> calibrator.predict_proba([0.3, 0.6])[:, 1].round(4)
-    array([0.25, 0.5 ])
-    """
-
-    methods = (
-        Method("multiplicative_adjustment", "a factor"),
-        Method("additive_adjustment", "a constant difference", options={"kind": "additive"}),
-    )
-    keeps_order = True
-    takes_any_score = False  # a factor of another score would not preserve ratios of risks
-
-    kind: Literal["multiplicative", "additive"] = "multiplicative"
-    input: Input = "prob"
-    multiclass: Multiclass = "one_vs_rest"
-
-    def _curve(self, view: View) -> Curve:
-        line = curves.linear(view, self.kind)
-        rate, mean = view.mean(view.outcome), view.mean(line(view.score))
-        if abs(mean - rate) > CLIPPED_MEAN * rate and 0 < rate < 1:
-            warn_caller(
-                f"probabilities outside [0, 1] are clipped, so the mean of the adjusted probabilities is {mean:.4g}, not the observed rate of "
-                f"{rate:.4g}; use OffsetAdjustment, which shifts the log-odds"
-            )
-        return line
 
 
 def _solved_offset(logits: Floats, weight: Floats, target: Floats) -> Floats:

@@ -57,7 +57,7 @@ class ScoreCalibrator(CountingCalibrator):
 
     def _answered(self, data: TrainingData, fit: Callable[[View], Found]) -> list[Found]:
         """Apply `fit` to each binary problem; warn or raise if one of them has a single outcome."""
-        self.scale_ = scale_of(data) if self.takes_any_score else 1.0
+        self.scale_ = scale_of(data)
         views = self._questions(on_scale(data, self.scale_))
         why = next(
             (self._one_answer(data, view) for view in views if view.raw_outcome.min() == view.raw_outcome.max()), ""

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..util.checks import check_number
-from ..util.namespaces import namespace
 from .base import Calibrator, Input, Method
 from .coefficients import LinearLogits
 from .scores import SMALLEST, Scores, TrainingData, dealt, order_of_content
@@ -414,9 +413,8 @@ class DirichletCalibration(MatrixScaling):
     def _features(self, logits: Any) -> Any:
         if self.input == "prob":  # logarithms of probabilities
             return logits
-        xp = namespace(logits)
-        shifted = logits - xp.amax(logits, axis=1, keepdims=True)
-        return shifted - xp.log(xp.exp(shifted).sum(axis=1, keepdims=True))
+        shifted = logits - logits.max(axis=1, keepdims=True)
+        return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
 
 @dataclass(eq=False, repr=False)

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import warn_caller
-from ..util.blocks import BLOCK_ENTRIES, LARGE_BLOCK, map_blocks, rows_per_block, using_cores
-from ..util.namespaces import namespace, to_numpy
+from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block, using_cores
 from .scores import TrainingData
 
 Floats = NDArray[np.float64]
@@ -24,8 +23,6 @@ NO_LOSS = 1e-10
 LEAST, MOST = 1e-3, 1e3
 # Up to this number of classes a matrix is fitted by Newton's method, whose Hessian has K^4 entries.
 NEWTON_CLASSES = 20
-# Entries per block of rows on a device: enough to occupy it, few enough for several copies.
-DEVICE_ENTRIES = 1 << 24
 # Number of rows of the subsample from which the starting value is estimated.
 WARM_ROWS = 10_000
 
@@ -38,44 +35,30 @@ def softmax(logits: Floats) -> Floats:
 
 
 class LinearSoftmax:
-    """Mean negative log-likelihood of softmax(W z + b) and its derivatives, computed in blocks of rows.
+    """Mean negative log-likelihood of softmax(W z + b) and its derivatives, computed in blocks of rows."""
 
-    The rows may be tensors on a device; parameters and derivatives are arrays.
-    """
-
-    def __init__(self, z: Any, labels: Any, weight: Any) -> None:
+    def __init__(self, z: Floats, labels: NDArray[Any], weight: Floats) -> None:
         self.z, self.labels, self.weight = z, labels, weight / weight.sum()
         self.n, self.k = z.shape
-        self.xp = namespace(z)
-
-    def _step(self, columns: int, entries: int = BLOCK_ENTRIES) -> int:
-        """Rows of one block: enough to occupy a device, or few enough for the cache of a processor."""
-        return rows_per_block(columns, entries if self.xp is np else DEVICE_ENTRIES)
-
-    def _moved(self, *parameters: Floats) -> list[Any]:
-        """Parameters beside the rows."""
-        return [self.xp.asarray(values, dtype=self.z.dtype, device=self.z.device) for values in parameters]
 
     def __call__(self, matrix: Floats, bias: Floats) -> tuple[float, Floats, Floats]:
         """The loss and its gradients with respect to the matrix and the bias."""
-        xp = self.xp
-        factor, shift = self._moved(matrix, bias)
 
         def work(start: int, stop: int) -> tuple[float, Floats, Floats]:
             z, weight, labels = self.z[start:stop], self.weight[start:stop], self.labels[start:stop]
-            logits = z @ factor.T + shift
-            logits -= xp.amax(logits, axis=1, keepdims=True)
-            rows = xp.arange(len(z), device=z.device)
+            logits = z @ matrix.T + bias
+            logits -= np.amax(logits, axis=1, keepdims=True)
+            rows = np.arange(len(z))
             own = logits[rows, labels]
             with np.errstate(under="ignore"):
-                xp.exp(logits, out=logits)
+                np.exp(logits, out=logits)
             total = logits.sum(axis=1)
-            loss = float(weight @ (xp.log(total) - own))
+            loss = float(weight @ (np.log(total) - own))
             logits *= (weight / total)[:, None]
             logits[rows, labels] -= weight
-            return loss, to_numpy(logits.T @ z), to_numpy(logits.sum(axis=0))
+            return loss, logits.T @ z, logits.sum(axis=0)
 
-        parts = map_blocks(work, self.n, self._step(self.k), columns=self.k)
+        parts = map_blocks(work, self.n, rows_per_block(self.k), columns=self.k)
         return (
             math.fsum(part[0] for part in parts),
             np.sum([part[1] for part in parts], axis=0),
@@ -88,62 +71,60 @@ class LinearSoftmax:
 
     def diagonal(self, factor: Floats, bias: Floats) -> tuple[float, Floats, Floats, Floats]:
         """The loss, its gradients and its Hessian with respect to the factors and biases of a diagonal matrix."""
-        xp, k = self.xp, self.k
-        slopes, shift = self._moved(factor, bias)
-        place = np.arange(k)
+        k, place = self.k, np.arange(self.k)
 
         def work(start: int, stop: int) -> tuple[float, Floats, Floats]:
             z, weight, labels = self.z[start:stop], self.weight[start:stop], self.labels[start:stop]
-            probs = z * slopes + shift
-            probs -= xp.amax(probs, axis=1, keepdims=True)
-            rows = xp.arange(len(z), device=z.device)
+            probs = z * factor + bias
+            probs -= np.amax(probs, axis=1, keepdims=True)
+            rows = np.arange(len(z))
             own = probs[rows, labels]
             with np.errstate(under="ignore"):
-                xp.exp(probs, out=probs)
+                np.exp(probs, out=probs)
             total = probs.sum(axis=1)
-            loss = float(xp.einsum("i,i->", weight, xp.log(total) - own))
+            loss = float(np.einsum("i,i->", weight, np.log(total) - own))
             probs /= total[:, None]
-            both = xp.hstack([probs * z, probs])
+            both = np.hstack([probs * z, probs])
             weighed = both * weight[:, None]
-            square = xp.einsum("ij,ij->j", weighed[:, :k], z)
+            square = np.einsum("ij,ij->j", weighed[:, :k], z)
             first = weighed.sum(axis=0)
-            first[:k] -= xp.bincount(labels, weight * z[rows, labels], k)
-            first[k:] -= xp.bincount(labels, weight, k)
+            first[:k] -= np.bincount(labels, weight * z[rows, labels], k)
+            first[k:] -= np.bincount(labels, weight, k)
             second = -(weighed.T @ both)
             second[place, place] += square
             second[place + k, place + k] += weighed[:, k:].sum(axis=0)
             cross = weighed[:, :k].sum(axis=0)
             second[place, place + k] += cross
             second[place + k, place] += cross
-            return loss, to_numpy(first), to_numpy(second)
+            return loss, first, second
 
-        parts = map_blocks(work, self.n, self._step(k), columns=k)
+        parts = map_blocks(work, self.n, rows_per_block(k), columns=k)
         gradient = np.sum([part[1] for part in parts], axis=0)
         hessian = np.sum([part[2] for part in parts], axis=0)
         return math.fsum(part[0] for part in parts), gradient[:k], gradient[k:], hessian
 
     def full_curvature(self, matrix: Floats, bias: Floats) -> Floats:
         """Hessian of order K (K + 1); the parameters of a class are its row of the matrix and its bias."""
-        xp, k, size = self.xp, self.k, self.k + 1
-        (theta,) = self._moved(np.column_stack([matrix, bias]))
+        k, size = self.k, self.k + 1
+        theta = np.column_stack([matrix, bias])
         # A block of the Hessian is the same for classes (a, b) and (b, a), and symmetric.
         a, b = np.triu_indices(k)
         c, d = np.triu_indices(size)
 
         def work(start: int, stop: int) -> Floats:
             z = self.z[start:stop]
-            features = xp.vstack([z.T, xp.ones((1, len(z)), dtype=z.dtype, device=z.device)])
+            features = np.vstack([z.T, np.ones((1, len(z)))])
             probs = theta @ features
-            probs -= xp.amax(probs, axis=0)
+            probs -= np.amax(probs, axis=0)
             with np.errstate(under="ignore"):
-                xp.exp(probs, out=probs)
+                np.exp(probs, out=probs)
             probs /= probs.sum(axis=0)
             weighed = probs * self.weight[start:stop]
-            return to_numpy(xp.vstack([weighed[a] * probs[b], weighed]) @ (features[c] * features[d]).T)
+            return np.asarray(np.vstack([weighed[a] * probs[b], weighed]) @ (features[c] * features[d]).T)
 
         # One block at a time: the product of matrices takes most of the time and has threads of its own.
         with using_cores(1):
-            sums = np.sum(map_blocks(work, self.n, self._step(2 * len(a) + 2 * len(c), LARGE_BLOCK)), axis=0)
+            sums = np.sum(map_blocks(work, self.n, rows_per_block(2 * len(a) + 2 * len(c), LARGE_BLOCK)), axis=0)
         squares = np.empty((len(sums), size, size))
         squares[:, c, d] = squares[:, d, c] = sums
         out = np.empty((k, size, k, size))
@@ -154,7 +135,7 @@ class LinearSoftmax:
     def part(self, rows: NDArray[np.intp], weight: Floats) -> LinearSoftmax:
         """The model on a subset of the rows, in the given order and with other weights; rows of weight 0 are dropped."""
         rows = rows[weight[rows] > 0]
-        return LinearSoftmax(self.z[rows], self.labels[rows], *self._moved(weight[rows]))
+        return LinearSoftmax(self.z[rows], self.labels[rows], weight[rows])
 
 
 def by_newton(
@@ -187,6 +168,20 @@ def by_newton(
     return x
 
 
+def ridge_logistic(columns: Floats, outcome: Floats, weight: Floats, penalty: Floats) -> Floats:
+    """The coefficients of least weighted log loss with a ridge penalty, one number for each column."""
+    from scipy.special import expit
+
+    def loss(beta: Floats) -> tuple[float, Floats, Floats]:
+        eta = columns @ beta
+        rate = expit(eta)
+        value = float(weight @ (np.logaddexp(0, eta) - outcome * eta) + penalty @ beta**2 / 2)
+        slope = columns.T @ (weight * (rate - outcome)) + penalty * beta
+        return value, slope, columns.T @ ((weight * rate * (1 - rate))[:, None] * columns) + np.diag(penalty)
+
+    return by_newton(loss, np.zeros(columns.shape[1]))
+
+
 def _warn_of_separation() -> None:
     warn_caller(
         "the classes are separable, so the parameters diverge; the optimization was stopped early",
@@ -209,33 +204,29 @@ class Moments:
     """The mean negative log-likelihood of softmax(u z) and its first two derivatives in u; the rows may be tensors on a device."""
 
     def __init__(self, logits: Any, labels: Any, weight: Any) -> None:
-        self.xp = namespace(logits)
-        self.z = logits - self.xp.amax(logits, axis=1, keepdims=True)
-        self.own = self.z[self.xp.arange(len(labels), device=logits.device), labels]
+        self.z = logits - logits.max(axis=1, keepdims=True)
+        self.own = self.z[np.arange(len(labels)), labels]
         self.weight = weight / weight.sum()
 
     def __call__(self, u: float) -> tuple[float, float, float]:
-        xp = self.xp
-
         def work(start: int, stop: int) -> tuple[float, float, float]:
             z, weight = self.z[start:stop], self.weight[start:stop]
             with np.errstate(under="ignore"):
-                power = xp.exp(u * z)
+                power = np.exp(u * z)
             total = power.sum(axis=1)
-            first = xp.einsum("ij,ij->i", power, z) / total
+            first = np.einsum("ij,ij->i", power, z) / total
             power *= z
-            second = xp.einsum("ij,ij->i", power, z) / total
+            second = np.einsum("ij,ij->i", power, z) / total
             own = self.own[start:stop]
             # Not `@`: starting the threads of the linear algebra library takes longer than a product this short.
             return (
-                float(xp.einsum("i,i->", weight, xp.log(total) - u * own)),
-                float(xp.einsum("i,i->", weight, first - own)),
-                float(xp.einsum("i,i->", weight, second - first * first)),
+                float(np.einsum("i,i->", weight, np.log(total) - u * own)),
+                float(np.einsum("i,i->", weight, first - own)),
+                float(np.einsum("i,i->", weight, second - first * first)),
             )
 
         columns = self.z.shape[1]
-        step = rows_per_block(columns, BLOCK_ENTRIES if xp is np else DEVICE_ENTRIES)
-        parts = map_blocks(work, len(self.z), step, columns=columns)
+        parts = map_blocks(work, len(self.z), rows_per_block(columns), columns=columns)
         return tuple(math.fsum(column) for column in zip(*parts, strict=True))  # type: ignore[return-value]
 
 

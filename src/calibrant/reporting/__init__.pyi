@@ -4,7 +4,6 @@ from .building import Report as Report
 from .building import report as report
 from .comparing import ReportComparison as ReportComparison
 from .comparing import compare_reports as compare_reports
-from .fleet import write_fleet as write_fleet
 from .timeline import write_timeline as write_timeline
 from .tripod_items import Tripod as Tripod
 from .tripod_items import tripod as tripod

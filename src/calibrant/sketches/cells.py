@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -28,9 +28,8 @@ from .files.columns import EXACT, names_as_written
 from .files.reading import common_kind, open_rows, paths_of
 from .grid import CELLS, grid
 from .group_names import plain_name
-from .row_sums import RowSums
 from .sketch import MOST_ROWS, Sketch
-from .warehouse import FAULTS, HALF, LOG_HALF, ROW_SUMS, VERSION
+from .warehouse import FAULTS, HALF, VERSION
 
 Counts = NDArray[np.int64]
 QUERY = "run the query again, and keep its columns as they are"
@@ -39,22 +38,20 @@ MISSING: dict[int, tuple[str, type[CalibrantError]]] = {
     4: ("label", LabelError),
     1: ("prob", ProbabilityError),
     16: ("by", GroupError),
-    32: ("counts", WeightError),
 }
 INVALID: dict[int, tuple[str, type[CalibrantError]]] = {
     2: ("prob", ProbabilityError),
     8: ("label", LabelError),
-    64: ("counts", WeightError),
-    128: ("prob", ProbabilityError),
+    32: ("prob", ProbabilityError),
 }
 
 
 class Cells(NamedTuple):
-    """The sketch and the sums over rows of each group, and of all rows under None."""
+    """The sketch of each group, and of all rows under None."""
 
     kind: str
     classes: tuple[Any, ...]
-    parts: dict[Any, tuple[Sketch, RowSums | None]]
+    parts: dict[Any, Sketch]
     dropped: Dropped | None
 
 
@@ -65,7 +62,6 @@ class _Spec(NamedTuple):
     """The column of each role."""
     kind: str
     classes: tuple[Any, ...]
-    scores: bool
 
 
 def read_cells(table: Any, missing: str = "raise") -> Cells:
@@ -78,17 +74,15 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
     if stated != {len(cell)}:  # cut off or repeated, as the downloads of many consoles are
         problem = f"has {len(cell):,} rows; the query returned {', '.join(f'{number:,}' for number in sorted(stated))}"
         raise ShapeError("table", problem, "export the whole result, without a limit")
-    if (rows < (0 if "counts" in spec.names else 1)).any():
+    if (rows < 1).any():
         raise InputTypeError("table", "has a cell without rows, which the query does not return", QUERY)
     if ("by" in spec.names) != ("group_name" in columns):
         problem = "lacks the column 'group_name'" if "by" in spec.names else "has groups that the query did not ask for"
         raise InputTypeError("table", problem, QUERY)
     groups, named = _groups(columns, cell > 0) if "by" in spec.names else (np.zeros(len(cell), np.int64), [])
     dropped = _faults(cell, rows, spec, missing)
-    good = (cell > 0) & (rows > 0)
+    good = cell > 0
     if not good.any():
-        if spec.names.get("counts") and (cell > 0).any():
-            raise WeightError("counts", "all counts are zero", "check the table or the condition")
         raise ShapeError("table", "has no rows", "check the table that was queried, and the condition")
     cell, outcome, rows, groups = (values[good] for values in (cell, outcome, rows, groups))
     if (cell > CELLS).any() or not np.isin(outcome, (0, 1)).all():
@@ -96,18 +90,16 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
     if len(np.unique((groups * (CELLS + 1) + cell) * 2 + outcome)) < len(cell):
         raise ShapeError("table", "has a cell twice", "read each result, and merge the sketches")
     if float(rows.sum(dtype=np.float64)) > MOST_ROWS:
-        raise WeightError("counts", f"sum to more than {MOST_ROWS:,} rows")
+        raise WeightError("table", f"has more than {MOST_ROWS:,} rows")
     sums = _cell_sums(cell, outcome, rows, *(_whole(columns, f"score_{part}_sum")[good] for part in ("high", "low")))
     lens = "binary" if spec.kind == "binary" else "top_label"
-    scores = _row_sums(columns, good, cell, outcome, rows) if spec.scores else None
 
-    def part(chosen: Any) -> tuple[Sketch, RowSums | None]:
+    def part(chosen: Any) -> Sketch:
         found = CellSums(*(values[chosen] for values in sums)).gathered(cell[chosen] - 1, CELLS)
         held = np.flatnonzero(found.rows)
-        sketch = Sketch(held, CellSums(*(values[held] for values in found)), lens)
-        return sketch, None if scores is None else scores(chosen)
+        return Sketch(held, CellSums(*(values[held] for values in found)), lens)
 
-    parts: dict[Any, tuple[Sketch, RowSums | None]] = {None: part(slice(None))}
+    parts: dict[Any, Sketch] = {None: part(slice(None))}
     if named:
         order = np.argsort(groups, kind="stable")
         ends = np.cumsum(np.bincount(groups, minlength=len(named)))
@@ -185,9 +177,9 @@ def _spec(columns: Mapping[str, Any]) -> _Spec:
     kind = dict(pairs).get("kind")
     if kind not in ("binary", "confidence", "multiclass") or len(classes) < 2:
         raise InputTypeError("table", "the column 'calibrant' was changed", QUERY)
-    names = {role: [text for key, text in pairs if key == role] for role in ("label", "prob", "by", "counts")}
+    names = {role: [text for key, text in pairs if key == role] for role in ("label", "prob", "by")}
     shown = {role: ", ".join(found) for role, found in names.items() if found}
-    return _Spec(shown, kind, classes, dict(pairs).get("scores") == "1")
+    return _Spec(shown, kind, classes)
 
 
 def _number(text: str) -> Any:
@@ -289,79 +281,13 @@ def _cell_sums(cell: Counts, outcome: Counts, rows: Counts, high: Counts, low: C
     edges = grid().edges
     mean = (high / HALF + low / HALF / HALF) / rows
     slack = 1e-12
-    inside = (mean >= edges[cell - 1] - slack) & (mean <= edges[cell] + slack) & _is_low(low, rows, HALF)
-    # The low part of more rows may have overflowed to another valid number.
-    if not (inside & (rows <= 1 << 32)).all():
-        raise _not_of_cells()
+    inside = (mean >= edges[cell - 1] - slack) & (mean <= edges[cell] + slack)
+    # The low part is a sum of numbers below HALF; that of more rows may have overflowed to another valid number.
+    if not (inside & (low >= 0) & (low / HALF <= rows) & (rows <= 1 << 32)).all():
+        problem = (
+            "has sums that do not belong to their cells: the engine rounded or overflowed, or the result was changed"
+        )
+        raise InputTypeError("table", problem, "query fewer than 4e9 rows at a time, and merge the sketches")
     high = high + (low >> 31)
     low = low & (HALF - 1)
     return CellSums(rows, rows * outcome, high >> 31, ((high & (HALF - 1)) << 31) + low)
-
-
-def _is_low(low: Counts, rows: Counts, unit: int) -> Any:
-    """Whether the low parts are sums of numbers from 0 to `unit` - 1."""
-    return (low >= 0) & (low / unit <= rows)
-
-
-def _not_of_cells() -> InputTypeError:
-    problem = "has sums that do not belong to their cells: the engine rounded or overflowed, or the result was changed"
-    return InputTypeError("table", problem, "query fewer than 4e9 rows at a time, and merge the sketches")
-
-
-def _check_row_sums(parts: dict[str, Any], impossible: Counts, cell: Counts, outcome: Counts, rows: Counts) -> None:
-    """Raise if the sums of a cell are outside of the range of its scores.
-
-    The squares, logarithms and entropies of scores are monotone within a cell, since 1/2 is an edge.
-    """
-    low, high = grid().edges[cell - 1], grid().edges[cell]
-    ends = np.array([np.where(outcome == 1, end, 1 - end) for end in (low, high)])
-    with np.errstate(divide="ignore"):
-        # The smallest positive number has the largest logarithm.
-        logs = np.minimum(-np.log(ends), 745.2)
-    tiny = 1e-300
-    entropy = -ends * np.log(np.maximum(ends, tiny)) - (1 - ends) * np.log(np.maximum(1 - ends, tiny))
-    counted = rows - impossible
-    limits = {
-        "own": (ends * rows, HALF, HALF),
-        "square": ((ends**2 + (1 - ends) ** 2) * rows, HALF, HALF),
-        "surprise": (logs * counted, 1 << 20, LOG_HALF),
-        "entropy": (entropy * rows, 1 << 20, LOG_HALF),
-    }
-    right = (impossible >= 0) & (counted >= 0) & ((impossible == 0) | (ends.min(axis=0) == 0))
-    for name, (bounds, whole, unit) in limits.items():
-        upper, lower = parts[name]
-        value = upper / whole + lower / unit / whole
-        slack = 1e-9 * rows
-        right &= (value >= bounds.min(axis=0) - slack) & (value <= bounds.max(axis=0) + slack)
-        right &= _is_low(lower, 2 * rows, unit)
-    # The probability of the outcome is the score itself for positive rows.
-    score = parts["score"]
-    right &= (outcome == 0) | ((parts["own"][0] == score[0]) & (parts["own"][1] == score[1]))
-    if not right.all():
-        raise _not_of_cells()
-
-
-def _row_sums(
-    columns: Mapping[str, Any], good: Any, cell: Counts, outcome: Counts, rows: Counts
-) -> Callable[[Any], RowSums]:
-    """The function from rows of the result to their sums over whole rows."""
-    halves = ("high", "low")
-    parts = {name: [_whole(columns, f"{name}_{half}_sum")[good] for half in halves] for name in (*ROW_SUMS, "score")}
-    impossible = _whole(columns, "impossible_sum")[good]
-    _check_row_sums(parts, impossible, cell, outcome, rows)
-    units = {"surprise": LOG_HALF, "entropy": LOG_HALF}
-
-    def added(chosen: Any) -> RowSums:
-        totals = {
-            name: _total(high[chosen]) * units.get(name, HALF) + _total(low[chosen])
-            for name, (high, low) in parts.items()
-            if name != "score"
-        }
-        return RowSums(_total(rows[chosen]), **totals, impossible=_total(impossible[chosen]))
-
-    return added
-
-
-def _total(values: Counts) -> int:
-    """The exact sum of integers of 64 bits."""
-    return (int((values >> 32).sum()) << 32) + int((values & ((1 << 32) - 1)).sum())

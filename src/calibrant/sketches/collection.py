@@ -526,7 +526,7 @@ class Sketches(Summary):
         """Read the result of a query that `cells_query` wrote.
 
         The query computes the integers of the sketches in a database or warehouse. The result is identical, bit for bit, to that of
-        `Sketches.of` on the rows of the table.
+        `Sketches.of(..., scores=False)` on the rows of the table.
 
         Parameters
         ----------
@@ -534,7 +534,7 @@ class Sketches(Summary):
             Result of the query, with all its rows and columns: a frame of pandas or polars, a table in memory of another kind, or a CSV,
             Parquet or JSON file that it was exported to.
         missing : {"raise", "drop"}, default "raise"
-            What to do about rows with a missing label, probability, group or count: raise an error, or drop them; the attribute
+            What to do about rows with a missing label, probability or group: raise an error, or drop them; the attribute
             ``dropped`` of the result states how many.
 
         Returns
@@ -549,7 +549,7 @@ class Sketches(Summary):
         ShapeError
             If it has no rows, or not all rows that the query returned.
         ProbabilityError
-            If the query found invalid probabilities. Likewise `LabelError`, `GroupError` and `WeightError`.
+            If the query found invalid probabilities. Likewise `LabelError` and `GroupError`.
 
         See Also
         --------
@@ -566,7 +566,7 @@ class Sketches(Summary):
         Sketches(binary, 3 rows; binary)
         """
         found = read_cells(table, missing)
-        parts = {name: GroupSketch({part.lens: part}, scores) for name, (part, scores) in found.parts.items()}
+        parts = {name: GroupSketch({part.lens: part}, None) for name, part in found.parts.items()}
         made = cls(found.kind, found.classes, parts)
         made.dropped = found.dropped
         return made

@@ -2,7 +2,7 @@
 
 Every number of the query is an integer, or a double made by additions, products, quotients and floors, which IEEE 754 determines to the
 last bit. Logarithms and powers only guess a position, which a comparison corrects. So an engine with IEEE doubles returns the integers
-that `Sketches.of` computes, in any order of the rows.
+that `Sketches.of` computes, in any order of the rows. Only engines that the tests run have a dialect.
 """
 
 from __future__ import annotations
@@ -16,18 +16,12 @@ from ..errors import ArgumentError, ColumnError, InputTypeError, ShapeError
 from ..input.convert import SUM_TOLERANCE
 from ..util.checks import check_choice
 from .grid import EQUAL, FINEST, PER_OCTAVE, PLACES, grid
-from .row_sums import LN2, log_table
+from .row_sums import LN2
 
 # Version of the columns that a query returns.
 VERSION = 1
 HALF = 1 << 31
-"""Sums of scores and squares have a high and a low part of 31 bits."""
-LOG_HALF = 1 << 20
-"""Sums of logarithms, in units of 2^-40, have a low part of 20 bits."""
-# The table of logarithms as integers, and the logarithm of 2 as a quotient of integers: no literal has a fraction that could be rounded.
-LOG_PLACES, LN2_PLACES = 1 << 50, 1 << 53
-# Multiplied by this power of two, the smallest and the largest positive number at hand have exponents that doubles represent.
-LIFT = 1000
+"""Sums of scores have a high and a low part of 31 bits."""
 
 # What may be wrong with a row, as a sum of these numbers, which is the negative cell of the row.
 FAULTS = {
@@ -36,12 +30,9 @@ FAULTS = {
     4: "missing label",
     8: "unknown label",
     16: "missing group",
-    32: "missing count",
-    64: "invalid count",
-    128: "probabilities that do not sum to 1",
+    32: "probabilities that do not sum to 1",
 }
-KEYS = ("cell", "outcome")
-ROW_SUMS = ("own", "square", "surprise", "entropy")
+KEYS, SUMMED = ("cell", "outcome"), ("score_high", "score_low")
 
 Steps = list[dict[str, str]]
 
@@ -50,7 +41,6 @@ class Dialect(NamedTuple):
     """What differs between engines."""
 
     double: str = "DOUBLE"
-    whole: str = "BIGINT"
     text: str = "VARCHAR"
     nan: str = "isnan({})"
     """The condition that a double is not a number."""
@@ -58,23 +48,12 @@ class Dialect(NamedTuple):
     """The sign around names."""
     escaped: bool = False
     """Whether a backslash escapes the next character in text."""
-    names_escaped: bool = False
-    """The same in names."""
-    upper: bool = False
-    """Whether names without quotes are in capitals."""
-    entry: str = ""
-    """An entry of a list of constants, counted from 1; empty where a CASE takes its place."""
 
 
-_EQUALS_NAN = "{} = CAST('NaN' AS DOUBLE PRECISION)"
 DIALECTS = {
-    "duckdb": Dialect(entry="[{values}][{place}]"),
-    "postgres": Dialect("DOUBLE PRECISION", nan=_EQUALS_NAN, entry="(CAST(ARRAY[{values}] AS BIGINT[]))[{place}]"),
-    "spark": Dialect(text="STRING", quote="`", escaped=True, entry="element_at(array({values}), {place})"),
-    "bigquery": Dialect("FLOAT64", "INT64", "STRING", "IS_NAN({})", "`", True, True),
-    "snowflake": Dialect(nan="{} = CAST('NaN' AS DOUBLE)", escaped=True, upper=True),
-    "redshift": Dialect("DOUBLE PRECISION", nan=_EQUALS_NAN, escaped=True),
-    "trino": Dialect(nan="is_nan({})"),
+    "duckdb": Dialect(),
+    "postgres": Dialect("DOUBLE PRECISION", nan="{} = CAST('NaN' AS DOUBLE PRECISION)"),
+    "spark": Dialect(text="STRING", quote="`", escaped=True),
 }
 
 
@@ -83,26 +62,19 @@ class Plan(NamedTuple):
 
     prob: tuple[str, ...]
     label: str
-    by: str | None = None
-    counts: str | None = None
-    classes: tuple[Any, ...] = (0, 1)
+    by: str | None
+    classes: tuple[Any, ...]
     """The classes in order."""
-    kind: str = "binary"
-    scores: bool = True
-
-    @property
-    def sums_rows(self) -> bool:
-        """Whether the sums over whole rows are kept, as `Sketches.of` does."""
-        return self.scores and self.kind == "binary" and self.counts is None
+    kind: str
 
     @property
     def spec(self) -> str:
         """The plan as text, made of letters, digits and signs that no dialect changes."""
         pairs: list[tuple[str, Any]] = [("calibrant", VERSION), ("kind", self.kind), ("label", self.label)]
         pairs += [("prob", name) for name in self.prob]
-        pairs += [(name, value) for name, value in (("by", self.by), ("counts", self.counts)) if value is not None]
+        pairs += [("by", self.by)] if self.by is not None else []
         pairs += [("text" if isinstance(name, str) else "number", name) for name in self.classes]
-        return urlencode([*pairs, ("scores", int(self.sums_rows))])
+        return urlencode(pairs)
 
 
 def cells_query(
@@ -112,22 +84,21 @@ def cells_query(
     prob: str | Sequence[str],
     label: str,
     by: str | None = None,
-    counts: str | None = None,
     classes: Sequence[Any] | None = None,
     where: str | None = None,
     input: Literal["prob", "confidence"] = "prob",
-    scores: bool = True,
 ) -> str:
     """Write the SQL query that fills a sketch in a database or warehouse.
 
     The query reads the table once and returns a few integers for each cell, outcome and group, at most about 39,000 rows for each group. No row
-    of the table leaves the warehouse. `Sketches.from_cells` reads the result; it has the same bits as the sketches of the rows.
+    of the table leaves the warehouse. `Sketches.from_cells` reads the result; it has the same bits as the sketches of the rows, without the
+    sums over whole rows that `brier`, `nll` and `ecd` need.
 
     Parameters
     ----------
     table : str
         Name of the table, such as ``"analytics.predictions"``. A part that contains a dot is written in double quotes.
-    dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "redshift", "trino"}
+    dialect : {"duckdb", "postgres", "spark"}
         Dialect of the engine.
     prob : str or sequence of str
         Column of the probability of the positive class; or columns of one probability per class, of at least three classes, for the lens
@@ -136,8 +107,6 @@ def cells_query(
         Column of the labels: numbers from 0 or booleans; other labels require `classes`.
     by : str, optional
         Column of groups; each group has sketches of its own.
-    counts : str, optional
-        Column with the number of identical rows that each row represents.
     classes : sequence, optional
         Labels of the classes in the order of the columns, for two classes the negative one first.
     where : str, optional
@@ -145,9 +114,6 @@ def cells_query(
     input : {"prob", "confidence"}, default "prob"
         Whether `prob` is a probability, or the confidence in a predicted class. In the latter case the label is whether the prediction
         is correct.
-    scores : bool, default True
-        Whether to add the sums over whole rows that `brier`, `nll` and `ecd` need. Without them the query is shorter and faster. Sums
-        of this kind exist for two classes and without `counts` only.
 
     Returns
     -------
@@ -169,8 +135,7 @@ def cells_query(
     Notes
     -----
     Rows with a missing or invalid value are counted separately, and `Sketches.from_cells` raises an error for them. Names are quoted, so that
-    they cannot change the query. In the dialect of Snowflake a name in small letters stands for the name in capitals, as it does without
-    quotes; ``'"name"'`` stands for itself.
+    they cannot change the query.
 
     Examples
     --------
@@ -179,13 +144,13 @@ def cells_query(
     >>> _ = connection.execute("CREATE TABLE preds AS SELECT * FROM (VALUES (0, 0.1), (1, 0.4), (1, 0.8), (1, 0.9)) AS t(y, p)")
     >>> query = cal.sketches.cells_query("preds", dialect="duckdb", prob="p", label="y")
     >>> found = cal.Sketches.from_cells(connection.sql(query))
-    >>> found == cal.Sketches.of([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+    >>> found == cal.Sketches.of([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], scores=False)
     True
     """
     check_choice(dialect, "dialect", tuple(DIALECTS))
     check_choice(input, "input", ("prob", "confidence"))
     own = DIALECTS[dialect]
-    plan = _plan(prob, label, by, counts, classes, input, scores)
+    plan = _plan(prob, label, by, classes, input)
     steps = row_steps(plan, own)
     source = ".".join(quoted(part, own, "table") for part in _parts(table))
     if where is not None and not where.strip():
@@ -200,26 +165,19 @@ def cells_query(
         listed = ",\n  ".join(f"{expression} AS {name}" for name, expression in step.items())
         text = f"(\nSELECT{' *,' if number else ''}\n  {listed}\nFROM {text}\n) step{number}"
     keys = [*KEYS, *(["group_name"] if by is not None else [])]
-    sums = [f"{expression} AS {name}" for name, expression in sums_of(plan, own).items()]
-    shown = [f"'{plan.spec}' AS calibrant", "COUNT(*) OVER () AS result_rows", *keys, *sums]
+    sums = [f"CAST(SUM({name}) AS BIGINT) AS {name}_sum" for name in SUMMED]
+    shown = [f"'{plan.spec}' AS calibrant", "COUNT(*) OVER () AS result_rows", *keys, "COUNT(*) AS row_count", *sums]
     return (
         "-- Read the result with calibrant.Sketches.from_cells, or: calibrant scan RESULT --cells --out NAME.sketch\n"
         "SELECT\n  " + ",\n  ".join(shown) + f"\nFROM {text}\nGROUP BY {', '.join(keys)}\n"
     )
 
 
-def _plan(prob: Any, label: Any, by: Any, counts: Any, classes: Any, input: str, scores: bool) -> Plan:
+def _plan(prob: Any, label: Any, by: Any, classes: Any, input: str) -> Plan:
     """The checked arguments of a query."""
     probs = (prob,) if isinstance(prob, str) else tuple(prob) if isinstance(prob, (list, tuple)) else ()
-    for argument, name in (
-        ("label", label),
-        *(("prob", name) for name in probs or (prob,)),
-        ("by", by),
-        ("counts", counts),
-    ):
-        if name is None and argument in ("by", "counts"):
-            continue
-        if not _is_name(name):
+    for argument, name in (("label", label), *(("prob", name) for name in probs or (prob,)), ("by", by)):
+        if not _is_name(name) and not (argument == "by" and name is None):
             raise ColumnError(argument, f"must be the name of a column; got {name!r}")
     if len(set(probs)) < len(probs):
         raise ColumnError("prob", f"names a column twice: {', '.join(probs)}", "give one column for each class")
@@ -236,7 +194,7 @@ def _plan(prob: Any, label: Any, by: Any, counts: Any, classes: Any, input: str,
     if given is not None and (len(given) != k or len({str(name) for name in given}) != k):
         raise ArgumentError("classes", f"must be {k} different labels; got {list(given)}")
     kind = "confidence" if input == "confidence" else "binary" if k == 2 else "multiclass"
-    return Plan(probs, label, by, counts, tuple(range(k)) if given is None else given, kind, scores)
+    return Plan(probs, label, by, tuple(range(k)) if given is None else given, kind)
 
 
 def row_steps(plan: Plan, own: Dialect) -> Steps:
@@ -248,8 +206,6 @@ def row_steps(plan: Plan, own: Dialect) -> Steps:
     read["label_text"] = f"CAST({label} AS {own.text})"
     if plan.by is not None:
         read["group_name"] = quoted(plan.by, own, "by")
-    if plan.counts is not None:
-        read["times"] = quoted(plan.counts, own, "counts")
     steps = [read, {"class_index": _code(plan.classes, own)}, {"fault": _faults(plan, own, xs)}]
     # Optimizers may copy an expression into each place that names it, so this one is short; NaN is replaced as well. COALESCE tells
     # the engine that there are no missing values from here on, which saves Spark a check in every operation.
@@ -261,10 +217,7 @@ def row_steps(plan: Plan, own: Dialect) -> Steps:
         steps.append({"outcome": f"CASE WHEN fault = 0 AND class_index = CASE {first} END THEN 1 ELSE 0 END"})
     else:
         steps.append({"p": "vx0", "outcome": "CASE WHEN fault = 0 AND class_index = 1 THEN 1 ELSE 0 END"})
-    steps += _cell_steps(own)
-    if plan.sums_rows:
-        steps += _row_sum_steps(own)
-    return [*steps, _parts_of_sums(plan, own)]
+    return [*steps, *_cell_steps()]
 
 
 def _faults(plan: Plan, own: Dialect, xs: list[str]) -> str:
@@ -275,16 +228,11 @@ def _faults(plan: Plan, own: Dialect, xs: list[str]) -> str:
     parts.append("CASE WHEN label_text IS NULL THEN 4 WHEN class_index IS NULL THEN 8 ELSE 0 END")
     if plan.by is not None:
         parts.append("CASE WHEN group_name IS NULL THEN 16 ELSE 0 END")
-    if plan.counts is not None:
-        # NaN and infinity are above the limit, or not comparable.
-        parts.append(
-            f"CASE WHEN times IS NULL THEN 32 WHEN times >= 0 AND times <= {1 << 53} AND times = FLOOR(times) THEN 0 ELSE 64 END"
-        )
     if len(xs) > 1:
         # The columns may have single precision, which the query cannot know.
         limit = round(1 / SUM_TOLERANCE["float32"])
         gap = f"({' + '.join(xs)} - 1) * {limit}"
-        sums = f"WHEN {gap} > 1 OR {gap} < -1 THEN 128 ELSE 0 END"
+        sums = f"WHEN {gap} > 1 OR {gap} < -1 THEN 32 ELSE 0 END"
         parts.append(f"CASE WHEN {absent} THEN 0 WHEN NOT ({inside}) THEN 0 {sums}")
     return " + ".join(parts)
 
@@ -317,8 +265,8 @@ def _spellings(name: Any, booleans: bool) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _cell_steps(own: Dialect) -> Steps:
-    """The cell of the score p: the number of edges of the grid below it, at least 1.
+def _cell_steps() -> Steps:
+    """The cell of the score p, the number of edges of the grid below it, at least 1; and the two parts of the score.
 
     Edges of equal width are guessed by rounding, and so are the narrow ones near 0 and 1 by the logarithm of the distance from there, in
     units of 2^-48: all of these edges are such integers. Then the nearest edge is compared with the score. From the other side the
@@ -331,6 +279,7 @@ def _cell_steps(own: Dialect) -> Steps:
     narrow = f"nearest + CASE WHEN nearest < {count} AND s > {edge} THEN 1 ELSE 0 END"
     equal = f"(equal_cell + CASE WHEN p > equal_cell / {EQUAL} THEN 1 ELSE 0 END)"
     side = f"CASE WHEN p <= 0.5 THEN narrow ELSE {2 * count} - narrow END"
+    high = f"FLOOR(p * {HALF})"
     return [
         {
             "equal_cell": f"FLOOR(p * {EQUAL} + 0.5)",
@@ -338,102 +287,12 @@ def _cell_steps(own: Dialect) -> Steps:
         },
         {"nearest": f"CASE WHEN s <= {least} THEN 0 WHEN s > {most} THEN {count} ELSE {guess} END"},
         {"narrow": narrow},
-        {"cell": f"CAST(CASE WHEN fault > 0 THEN -fault ELSE GREATEST(1, {equal} + {side}) END AS {own.whole})"},
+        {
+            "cell": f"CAST(CASE WHEN fault > 0 THEN -fault ELSE GREATEST(1, {equal} + {side}) END AS BIGINT)",
+            "score_high": f"CAST({high} AS BIGINT)",
+            "score_low": f"CAST(FLOOR((p * {HALF} - {high}) * {HALF}) AS BIGINT)",
+        },
     ]
-
-
-def _row_sum_steps(own: Dialect) -> Steps:
-    """The squares and logarithms of p and 1 - p, by the same steps as `row_sums.minus_log`.
-
-    One of them is at least 1/2, so that only the other needs the search for its exponent.
-    """
-    one = f"CAST(1 AS {own.double})"
-    two = f"CAST(2 AS {own.double})"
-    ln2 = f"(CAST({int(LN2 * LN2_PLACES)} AS {own.double}) / {LN2_PLACES})"
-    steps: Steps = [
-        {
-            "small": "LEAST(p, 1 - p)",
-            "large": "GREATEST(p, 1 - p)",
-            "own": "CASE WHEN outcome = 1 THEN p ELSE 1 - p END",
-        },
-        # The square of a number below 1e-10 is less than a unit of 2^-62; PostgreSQL raises an error where it underflows.
-        {
-            "square1": "CASE WHEN small < 0.0000000001 THEN 0 ELSE small * small END",
-            "square2": "large * large",
-            "z": f"small * POWER({two}, {LIFT})",
-        },
-        # The nearest power of two, where 0 counts as the smallest positive number; then whether the number is below it.
-        {"octave": f"FLOOR(LN(GREATEST(z, POWER({two}, {LIFT - 1074}))) / {LN2:.12f} + 0.5)"},
-        {"power": f"octave + CASE WHEN z >= POWER({two}, octave) THEN 1 ELSE 0 END"},
-        {
-            "exponent1": f"power - {LIFT}",
-            "part1": f"GREATEST(z * POWER({two}, -power), 0.5)",
-            "exponent2": "CASE WHEN large < 1 THEN 0 ELSE 1 END",
-            "part2": "CASE WHEN large < 1 THEN large ELSE 0.5 END",
-        },
-        {f"place{n}": f"FLOOR(part{n} * 256) - 128" for n in (1, 2)},
-        {f"r{n}": f"part{n} * (FLOOR(524288 / (2 * place{n} + 257) + 0.5) / 1024) - 1" for n in (1, 2)},
-    ]
-    logs = {}
-    for n in (1, 2):
-        series = f"(((r{n} * ({one} / 5) - 0.25) * r{n} + {one} / 3) * r{n} - 0.5) * r{n}"
-        entry = f"CAST({_entry(f'place{n}', own)} AS {own.double}) / {LOG_PLACES}"
-        logs[f"log{n}"] = f"({entry} - ({series} + 1) * r{n}) - exponent{n} * {ln2}"
-    logs["log1"] = f"CASE WHEN small > 0 THEN {logs['log1']} ELSE 0 END"
-    steps.append(logs)
-    unit = 1 << 40
-    surprise = "CASE WHEN own = small THEN log1 ELSE log2 END"
-    entropy = " + ".join(f"FLOOR({v} * {log} * {unit} + 0.5)" for v, log in (("small", "log1"), ("large", "log2")))
-    steps.append({"surprise": f"FLOOR(({surprise}) * {unit} + 0.5)", "entropy": entropy})
-    return steps
-
-
-def _entry(place: str, own: Dialect) -> str:
-    """An entry of the table of logarithms, in units of 2^-50, counted from 0."""
-    values = [round(value * LOG_PLACES) for value in log_table()[1].tolist()]
-    if own.entry:
-        return own.entry.format(values=", ".join(map(str, values)), place=f"CAST({place} AS INTEGER) + 1")
-    return f"CASE {place} {' '.join(f'WHEN {n} THEN {value}' for n, value in enumerate(values))} END"
-
-
-def _parts_of_sums(plan: Plan, own: Dialect) -> dict[str, str]:
-    """Integers whose sums fit into 64 bits: a high and a low part of each number."""
-    counted = (
-        {} if plan.counts is None else {"copies": f"CAST(CASE WHEN fault = 0 THEN times ELSE 0 END AS {own.whole})"}
-    )
-    impossible = f"CAST(CASE WHEN own = 0 THEN 1 ELSE 0 END AS {own.whole})"
-
-    def high(value: str) -> str:
-        return f"FLOOR({value} * {HALF})"
-
-    def low(value: str) -> str:
-        return f"FLOOR(({value} * {HALF} - {high(value)}) * {HALF})"
-
-    parts = {"score_high": high("p"), "score_low": low("p")}
-    if plan.sums_rows:
-        squares = ("square1", "square2")
-        parts |= {"own_high": high("own"), "own_low": low("own")}
-        parts |= {"square_high": " + ".join(map(high, squares)), "square_low": " + ".join(map(low, squares))}
-        for name in ("surprise", "entropy"):
-            upper = f"FLOOR({name} / {LOG_HALF})"
-            parts |= {f"{name}_high": upper, f"{name}_low": f"{name} - {upper} * {LOG_HALF}"}
-    found = {name: f"CAST({part} AS {own.whole})" for name, part in parts.items()}
-    return {**found, **({"impossible": impossible} if plan.sums_rows else {}), **counted}
-
-
-def sums_of(plan: Plan, own: Dialect) -> dict[str, str]:
-    """The sums of each cell, by name."""
-    times = "" if plan.counts is None else " * copies"
-    found = {
-        "row_count": "COUNT(*)" if plan.counts is None else _sum("CASE WHEN fault = 0 THEN copies ELSE 1 END", own)
-    }
-    names = [name for name in _parts_of_sums(plan, own) if name != "copies"]
-    found |= {f"{name}_sum": _sum(f"{name}{times}", own) for name in names}
-    return found
-
-
-def _sum(value: str, own: Dialect) -> str:
-    return f"CAST(SUM({value}) AS {own.whole})"
 
 
 def quoted(name: str, own: Dialect, argument: str) -> str:
@@ -443,10 +302,6 @@ def quoted(name: str, own: Dialect, argument: str) -> str:
     given = re.fullmatch(r'"((?:[^"]|"")+)"', name, re.S)
     if given is not None:
         name = given[1].replace('""', '"')
-    elif own.upper and re.fullmatch(r"[a-z_][a-z0-9_$]*", name):
-        name = name.upper()
-    if own.names_escaped:
-        return own.quote + _escaped(name, own.quote) + own.quote
     return own.quote + name.replace(own.quote, own.quote * 2) + own.quote
 
 
@@ -454,13 +309,11 @@ def literal(text: str, own: Dialect) -> str:
     """Text as a constant of the dialect."""
     if not _is_name(f"{text}."):
         raise ArgumentError("classes", f"a label has an invalid character; got {text!r}")
-    return f"'{_escaped(text, chr(39))}'" if own.escaped else "'" + text.replace("'", "''") + "'"
-
-
-def _escaped(text: str, quote: str) -> str:
-    for sign, replaced in (("\\", "\\\\"), (quote, f"\\{quote}"), ("\n", "\\n"), ("\r", "\\r")):
+    if not own.escaped:
+        return "'" + text.replace("'", "''") + "'"
+    for sign, replaced in (("\\", "\\\\"), ("'", "\\'"), ("\n", "\\n"), ("\r", "\\r")):
         text = text.replace(sign, replaced)
-    return text
+    return f"'{text}'"
 
 
 def _is_name(name: Any) -> bool:

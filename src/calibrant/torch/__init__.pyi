@@ -12,11 +12,6 @@ from .metrics import BinaryCalibrationError as BinaryCalibrationError
 from .metrics import CalibrationMetric as CalibrationMetric
 from .metrics import MulticlassCalibrationError as MulticlassCalibrationError
 from .metrics import MultilabelCalibrationError as MultilabelCalibrationError
-from .modules import BiasCorrectedTemperatureModule as BiasCorrectedTemperatureModule
 from .modules import CalibratedModule as CalibratedModule
-from .modules import CalibratorModule as CalibratorModule
-from .modules import DirichletModule as DirichletModule
-from .modules import MatrixModule as MatrixModule
 from .modules import TemperatureModule as TemperatureModule
-from .modules import VectorModule as VectorModule
 from .ordered import OrderPreservingNetwork as OrderPreservingNetwork

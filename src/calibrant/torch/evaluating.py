@@ -14,7 +14,7 @@ from ..evaluation.measure import evaluate as evaluate_arrays
 from ..evaluation.result import Evaluation
 from ..recalibration.scores import fingerprint
 from .collecting import Collected, collect, evaluating
-from .modules import CalibratorModule
+from .modules import TemperatureModule
 
 # In addition to accuracy and mean confidence, which every evaluation has.
 COMPACT = ("nll", "brier", "ece")
@@ -37,7 +37,7 @@ def evaluate(
         `loader` itself.
     loader : iterable, optional
         Batches, as for `collect`.
-    calibrator : CalibratorModule, Calibrator, str or path, optional
+    calibrator : torch.nn.Module, Calibrator, str or path, optional
         Fitted calibrator, as a module or for arrays, or the file it was saved to; its output is evaluated.
     metrics : str or iterable of str, default ("nll", "brier", "ece")
         Identifiers of the catalogue, ``"recommended"`` or ``"all"``.
@@ -82,7 +82,7 @@ def evaluate(
 
 
 def _calibrated(rows: Collected, module: nn.Module) -> torch.Tensor:
-    known = module.fit_record if isinstance(module, CalibratorModule) else None
+    known = module.fit_record if isinstance(module, TemperatureModule) else None
     if known is not None and known.fingerprint and known.fingerprint == fingerprint(rows.logits.double().numpy()):
         warn_caller(
             f"{type(module).__name__} was fitted on these rows, so the estimate is optimistic; evaluate it on held-out data",

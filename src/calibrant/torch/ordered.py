@@ -18,6 +18,7 @@ from ..util.progress import track
 from .rows import (
     as_given,
     classes_last,
+    host,
     on_host,
     ruled_out_read,
     softmax_of_classes,
@@ -223,7 +224,8 @@ class OrderPreservingNetwork(nn.Module):
         logits = rows.logits[train]
         with torch.no_grad():
             self.scale.copy_((logits.amax(dim=1, keepdim=True) - logits).mean().clamp(min=1e-6))
-        self._start(best_scale(logits, rows.labels[train], rows.weight[train]), generator)
+        best = best_scale(host(logits), rows.labels[train].cpu().numpy(), host(rows.weight[train]))
+        self._start(best, generator)
 
     def _mean_loss(self, rows: _Rows, chosen: Tensor) -> Tensor:
         weight = rows.weight[chosen]

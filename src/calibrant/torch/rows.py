@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError, InputTypeError, LabelError, ShapeError
-from ..input.predictions import Predictions
-from ..recalibration.scores import SMALLEST, TrainingData
-from ..util.namespaces import to_numpy
+from ..recalibration.scores import SMALLEST
 
 # Entries per block: enough to occupy a device, few enough for several copies.
 BLOCK = 1 << 24
@@ -179,23 +176,9 @@ def training_rows(logits: Any, labels: Any, classes: int | None) -> tuple[Tensor
     return z, codes
 
 
-class DeviceData(TrainingData):
-    """Training data whose solvers compute on a device."""
-
-    def __init__(self, predictions: Predictions, device: torch.device) -> None:
-        super().__init__(predictions)
-        self.device = device
-
-    @cached_property
-    def arrays(self) -> tuple[Any, Any, Any]:
-        """Logits, labels and weights as tensors."""
-        logits, labels, weight = (torch.tensor(values, device=self.device) for values in super().arrays)
-        return logits, labels.long(), weight
-
-
 def on_host(weight: Any) -> Any:
     """Weights as an array, if they are a tensor."""
-    return to_numpy(weight) if isinstance(weight, Tensor) else weight
+    return weight.detach().cpu().numpy() if isinstance(weight, Tensor) else weight
 
 
 def check_flat(logits: Any) -> None:

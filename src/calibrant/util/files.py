@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
@@ -145,33 +145,6 @@ def read_start(path: str | os.PathLike[str], size: int) -> bytes:
             return stream.read(size)
     except OSError:
         return b""
-
-
-def read_arrays(path: str | os.PathLike[str], names: Iterable[str | None] = ()) -> dict[str, Any]:
-    """Read the arrays of an ``.npz`` or ``.npy`` file by name; no code is executed.
-
-    The fields of a structured ``.npy`` array are its arrays; any other is called ``probs``, or ``logits`` if the name of the file says so. Of
-    `names`, those that are ``.npy`` files are read too, under their own names.
-    """
-    if Path(path).suffix.lower() != ".npy":
-        return read_npz(path)
-    array = _read_npy(path)
-    arrays = {name: array[name] for name in array.dtype.names} if array.dtype.names else {}
-    if not arrays:
-        arrays["logits" if "logit" in Path(path).stem.lower() else "probs"] = array
-    return arrays | {name: _read_npy(name) for name in names if name is not None and name.lower().endswith(".npy")}
-
-
-def _read_npy(path: str | os.PathLike[str]) -> Any:
-    import numpy as np
-
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, MemoryError) as error:  # a header may declare more than any memory holds
-        problem = f"is not a readable .npy file ({str(error).splitlines()[0]})"
-        raise FileError(str(path), problem, "write an array of numbers or text with numpy.save") from error
-    except OSError as error:
-        raise FileError(str(path), f"cannot be read ({error.strerror or error})", "check the path") from error
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...errors import InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
 from ...inference.means import two_sided_quantile
 from ...inference.seeds import generator, seed_of
-from ...recalibration.features import ridge_logistic
+from ...recalibration.softmax_regression import ridge_logistic
 from ...util.checks import check_choice, check_fraction, check_whole
 from ...util.results import Result, number
 from ..rows import finite_column, lower_bound, upper_bound

@@ -1,4 +1,4 @@
-"""Spreadsheets and Arrow files as tables that DuckDB reads: converted once to a temporary file."""
+"""Spreadsheets, Arrow files and archives of arrays as tables that DuckDB reads: converted once to a temporary file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from typing import Any
 
 from ...errors import FileError, MissingDependencyError
 from ...util.database import is_interrupt
-from ...util.files import check_unpacked
+from ...util.files import check_unpacked, read_npz
 from ...util.temporary import process_folder
 
 EXCEL = (".xlsx", ".xlsm")
 ARROW = (".feather", ".arrow", ".ipc")
+ARRAYS = (".npz",)
 MOST_ROWS = 1 << 20
 """Rows that a sheet can have; openpyxl fills the gap before a row of any number, which a few bytes state."""
 # Converted files by path and time of change; the folder of the process, and they with it, is removed at its end.
@@ -25,18 +26,20 @@ _converted: dict[tuple[str, int], str] = {}
 
 
 def as_tables(paths: Sequence[str]) -> list[str]:
-    """Files that DuckDB reads: each path itself, or a converted copy of a spreadsheet or an Arrow file."""
-    return [_convert(path) if Path(path).suffix.lower() in EXCEL + ARROW else path for path in paths]
+    """Files that DuckDB reads: each path itself, or a converted copy of a spreadsheet, an Arrow file or an archive of arrays."""
+    return [_convert(path) if Path(path).suffix.lower() in EXCEL + ARROW + ARRAYS else path for path in paths]
 
 
 def _convert(path: str) -> str:
     key = os.path.abspath(path), os.stat(path).st_mtime_ns
     if key not in _converted:
-        is_excel = Path(path).suffix.lower() in EXCEL
+        suffix = Path(path).suffix.lower()
+        is_excel = suffix in EXCEL
         folder = Path(tempfile.mkdtemp(dir=process_folder()))
         target = folder / f"{Path(path).name}.{'csv' if is_excel else 'parquet'}"
         try:
-            (_from_excel if is_excel else _from_arrow)(path, target)
+            convert = _from_excel if is_excel else _from_arrays if suffix in ARRAYS else _from_arrow
+            convert(path, target)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -138,3 +141,28 @@ def _from_arrow(path: str, target: Path) -> None:
     except (pa.ArrowException, OSError) as error:
         problem = f"cannot be read as an Arrow file: {str(error).splitlines()[0]}"
         raise FileError(path, problem, "write it again, or as Parquet") from error
+
+
+def _from_arrays(path: str, target: Path) -> None:
+    """Write the arrays of a NumPy archive as the columns of a Parquet file, the rows of a matrix as lists.
+
+    Arrays that have not as many rows as the longest, such as the names of the classes, are left out.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    arrays = {name: array for name, array in read_npz(path).items() if array.ndim in (1, 2)}
+    rows = max(map(len, arrays.values()), default=0)
+    if not rows:
+        raise FileError(path, "has no arrays of rows", "write labels and probabilities with numpy.savez")
+    columns = {}
+    for name, array in arrays.items():
+        values = array.reshape(-1)
+        if values.dtype.kind in "US":
+            values = values.astype(str).astype(object)
+        elif values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
+            values = values.astype("float32" if values.dtype.itemsize == 2 else "float64")
+        if len(array) == rows:
+            column = pa.array(values)
+            columns[name] = column if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(column, array.shape[1])
+    parquet.write_table(pa.table(columns), target)

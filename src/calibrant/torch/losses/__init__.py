@@ -2,7 +2,7 @@
 
 Replacements: label smoothing, margin-based label smoothing, the focal losses, logit normalization, the confidence
 penalty, maximum entropy, and losses of mixed batches. Terms to add: MMCE, DCA, MDCA, soft-binned ECE, DECE, SECE,
-KDE-ECE, ECD and AvUC, as in ``loss = ce(logits, y) + beta * mmce(logits, y)``. Each loss is a function and a module.
+KDE-ECE, ECD and AvUC, as in ``loss = F.cross_entropy(logits, y) + beta * mmce_loss(logits, y)``.
 """
 
 from lazy_loader import attach_stub

@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...errors import (
     ArgumentError,
@@ -24,7 +24,7 @@ from ...errors import (
 )
 from ...util.checks import check_choice
 from ...util.texts import parameter_texts
-from ...views.keywords import documents_keywords, parameter_lines
+from ...views.keywords import documents_keywords
 
 LEAST_LOG = -1e4
 # Parameters and sections of docstrings; terms that compare means over the batch have no value for a single row.
@@ -414,41 +414,3 @@ def _sums(target: Tensor) -> Tensor:
 
 def _kind(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
-
-
-class LossModule(nn.Module):
-    """Base class of the losses as modules: a subclass names its function `loss`; its options become those of the constructor."""
-
-    loss: ClassVar[Callable[..., Tensor]]
-    weight: Tensor | None
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        called = inspect.signature(cls.loss)
-        # The options of the function, without input and target.
-        cls.__signature__ = called.replace(parameters=list(called.parameters.values())[2:], return_annotation=None)  # type: ignore[attr-defined]
-        cls.__doc__ = _module_doc(cls.__doc__ or "", cls.loss.__doc__ or "")
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__()
-        bound = inspect.signature(type(self)).bind(**options)
-        bound.apply_defaults()
-        self.options = bound.arguments
-        self.register_buffer("weight", self.options.pop("weight"))
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return type(self).loss(input, target, weight=self.weight, **self.options)
-
-    def extra_repr(self) -> str:
-        return ", ".join(f"{name}={value!r}" for name, value in self.options.items())
-
-
-def _module_doc(doc: str, function_doc: str) -> str:
-    """The docstring of a module with the parameters of its function, without `input` and `target`, before its first section."""
-    lines, start, end = parameter_lines(function_doc)
-    own, _, has_parameters = parameter_lines(doc)
-    if not end or has_parameters:
-        return doc
-    entries = [i for i in range(start, end) if lines[i] and not lines[i].startswith(" ")]
-    first = next((i - 1 for i, line in enumerate(own) if line and set(line) == {"-"}), len(own))
-    return "\n".join([*own[:first], *lines[start - 2 : start], *lines[entries[2] : end], *own[first:]])

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...util.checks import check_choice, check_number, check_whole
-from .base import LossModule, Rows, loss, safe_power
+from .base import Rows, loss, safe_power
 
 # Bins with less mass than this are treated as empty.
 EMPTY = 1e-20
@@ -100,26 +100,6 @@ def _divided(sums: Tensor, mass: Tensor) -> Tensor:
     return torch.where(empty, 0.0, sums / torch.where(empty, 1.0, mass))
 
 
-class SoftBinnedECELoss(LossModule):
-    """Expected calibration error with soft bins, a term to add to cross-entropy.
-
-    The module form of `soft_binned_ece_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    soft_binned_ece_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import SoftBinnedECELoss
-    >>> round(SoftBinnedECELoss(norm=1)(torch.zeros(4, 2), torch.tensor([0, 1, 1, 1])).item(), 6)
-    0.25
-    """
-
-    loss = staticmethod(soft_binned_ece_loss)
-
-
 @loss(batch=True)
 def dece_loss(rows: Rows, *, bins: int = 15, rank_sharpness: float = 100.0, bin_temperature: float = 0.01) -> Tensor:
     r"""Compute the expected calibration error with soft bins and a soft accuracy (DECE).
@@ -180,23 +160,3 @@ def dece_loss(rows: Rows, *, bins: int = 15, rank_sharpness: float = 100.0, bin_
     # The paper's logits, (j p - j (j - 1) / 2M) / tau, with the square completed, which is accurate in single precision.
     member = _member(score, count, 2 * width / count) * rows.share[:, None]
     return rows.whole(((right - score) @ member).abs().sum())
-
-
-class DECELoss(LossModule):
-    """Expected calibration error with soft bins and a soft accuracy, a term to add to cross-entropy.
-
-    The module form of `dece_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    dece_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import DECELoss
-    >>> round(DECELoss(bins=10)(torch.tensor([[9.0, 0.0]]), torch.tensor([1])).item(), 3)
-    1.0
-    """
-
-    loss = staticmethod(dece_loss)

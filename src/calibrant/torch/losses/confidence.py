@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ...util.checks import check_number
-from .base import LossModule, Rows, loss, lowest
+from .base import Rows, loss, lowest
 
 # Added to the denominator, so that the value is finite for every batch.
 COUNT = 1e-10
@@ -62,26 +62,6 @@ def confidence_penalty_loss(rows: Rows, *, beta: float = 0.1, threshold: float |
     return rows.reduce(rows.cross_entropy() + factor * rows.row_weight * term)
 
 
-class ConfidencePenaltyLoss(LossModule):
-    """Cross-entropy minus a multiple of the entropy of the predicted probabilities.
-
-    The module form of `confidence_penalty_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    confidence_penalty_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import ConfidencePenaltyLoss
-    >>> round(ConfidencePenaltyLoss(beta=1)(torch.zeros(1, 2), torch.tensor([0])).item(), 6)
-    0.0
-    """
-
-    loss = staticmethod(confidence_penalty_loss)
-
-
 @loss()
 def logit_norm_loss(rows: Rows, *, temperature: float = 0.04) -> Tensor:
     r"""Compute the cross-entropy of logits divided by their Euclidean norm and a temperature.
@@ -130,26 +110,6 @@ def logit_norm_loss(rows: Rows, *, temperature: float = 0.04) -> Tensor:
     length = torch.linalg.vector_norm(rows.logits.masked_fill(rows.shut, 0.0), dim=1, keepdim=True).clamp(min=least)
     scaled = rows.logits / (length * warmth)
     return rows.reduce(rows.cross_entropy(torch.where(rows.shut, lowest(scaled), scaled)))
-
-
-class LogitNormLoss(LossModule):
-    """Cross-entropy of logits of equal norm.
-
-    The module form of `logit_norm_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    logit_norm_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import LogitNormLoss
-    >>> round(LogitNormLoss(temperature=1.0)(torch.tensor([[3.0, 4.0]]), torch.tensor([1])).item(), 6)
-    0.598139
-    """
-
-    loss = staticmethod(logit_norm_loss)
 
 
 @loss(batch=True)
@@ -213,23 +173,3 @@ def _middle(values: Tensor, right: Tensor, share: Tensor) -> Tensor:
     means = [(part * values).sum() / total.clamp(min=COUNT) for part, total in zip(weights, totals, strict=True)]
     both = (totals[0] > 0) & (totals[1] > 0)
     return torch.where(both, (means[0] + means[1]) / 2, (share * values).sum())
-
-
-class AvUCLoss(LossModule):
-    """Accuracy versus uncertainty, a term to add to cross-entropy.
-
-    The module form of `avuc_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    avuc_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import AvUCLoss
-    >>> round(AvUCLoss(threshold=0.5)(torch.tensor([[4.0, 0.0], [0.1, 0.0]]), torch.tensor([0, 1])).item(), 4)
-    0.0
-    """
-
-    loss = staticmethod(avuc_loss)

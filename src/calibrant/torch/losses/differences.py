@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...util.checks import check_choice
-from .base import LossModule, Rows, loss
+from .base import Rows, loss
 
 
 @loss(batch=True)
@@ -59,26 +59,6 @@ def dca_loss(rows: Rows, *, lens: str = "top_label") -> Tensor:
     return rows.whole((rows.share * (score - outcome)).sum().abs())
 
 
-class DCALoss(LossModule):
-    """Difference between mean confidence and accuracy, a term to add to cross-entropy.
-
-    The module form of `dca_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    dca_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import DCALoss
-    >>> DCALoss()(torch.zeros(2, 2), torch.tensor([0, 1])).item()
-    0.0
-    """
-
-    loss = staticmethod(dca_loss)
-
-
 @loss(batch=True)
 def mdca_loss(rows: Rows) -> Tensor:
     r"""Compute the mean over classes of the difference between mean predicted probability and class frequency (MDCA).
@@ -122,26 +102,6 @@ def mdca_loss(rows: Rows) -> Tensor:
     0.266667
     """
     return rows.whole((rows.share @ (rows.probs - rows.targets)).abs().mean())
-
-
-class MDCALoss(LossModule):
-    """Difference between mean probability and frequency of each class, a term to add to cross-entropy.
-
-    The module form of `mdca_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    mdca_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import MDCALoss
-    >>> MDCALoss()(torch.zeros(2, 2), torch.tensor([0, 0])).item()
-    0.5
-    """
-
-    loss = staticmethod(mdca_loss)
 
 
 @loss()
@@ -209,23 +169,3 @@ def ecd_loss(
         return rows.average(terms)
     value = (rows.share * terms).sum()
     return rows.whole(torch.relu(value) ** 2 if form == "over" else value.abs())
-
-
-class ECDLoss(LossModule):
-    """Entropic calibration difference as an objective, a term to add to cross-entropy.
-
-    The module form of `ecd_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    ecd_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import ECDLoss
-    >>> ECDLoss(form="over")(torch.tensor([[1.0, 0.0]]), torch.tensor([0])).item()
-    0.0
-    """
-
-    loss = staticmethod(ecd_loss)

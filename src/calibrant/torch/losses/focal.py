@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ...util.checks import check_number
-from .base import LossModule, Rows, loss
+from .base import Rows, loss
 
 # FLSD-53: the cut, and the exponents below it and from it on.
 CUT, LOW, HIGH = 0.2, 5.0, 3.0
@@ -72,26 +72,6 @@ def focal_loss(rows: Rows, *, gamma: float = 2.0) -> Tensor:
     return rows.reduce(_focal(rows, power))
 
 
-class FocalLoss(LossModule):
-    """Focal loss: cross-entropy with less weight on rows already classified with confidence.
-
-    The module form of `focal_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    focal_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import FocalLoss
-    >>> round(FocalLoss(gamma=3)(torch.zeros(2, 2), torch.tensor([0, 1])).item(), 6)
-    0.086643
-    """
-
-    loss = staticmethod(focal_loss)
-
-
 @loss()
 def flsd_loss(rows: Rows, *, cut: float = CUT, gamma_low: float = LOW, gamma_high: float = HIGH) -> Tensor:
     r"""Compute the focal loss with an exponent that depends on the row: 5 where the true class has less than 0.2, else 3
@@ -144,26 +124,6 @@ def flsd_loss(rows: Rows, *, cut: float = CUT, gamma_low: float = LOW, gamma_hig
     return rows.reduce(_focal(rows, gamma))
 
 
-class FLSDLoss(LossModule):
-    """Focal loss with an exponent that depends on the row (FLSD-53).
-
-    The module form of `flsd_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    flsd_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import FLSDLoss
-    >>> round(FLSDLoss()(torch.zeros(2, 2), torch.tensor([0, 1])).item(), 6)
-    0.086643
-    """
-
-    loss = staticmethod(flsd_loss)
-
-
 @loss()
 def dual_focal_loss(rows: Rows, *, gamma: float = 5.0) -> Tensor:
     r"""Compute the dual focal loss, which uses the largest probability below that of the true class too.
@@ -212,23 +172,3 @@ def dual_focal_loss(rows: Rows, *, gamma: float = 5.0) -> Tensor:
     # Through the logarithm, so that an exponent below 1 has a finite gradient where the base vanishes.
     factor = torch.exp(power * base.clamp(min=torch.finfo(base.dtype).tiny).log())
     return rows.reduce(factor * rows.cross_entropy())
-
-
-class DualFocalLoss(LossModule):
-    """Focal loss that uses the probability of the runner-up too.
-
-    The module form of `dual_focal_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    dual_focal_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import DualFocalLoss
-    >>> round(DualFocalLoss(gamma=0)(torch.zeros(2, 2), torch.tensor([0, 1])).item(), 6)
-    0.693147
-    """
-
-    loss = staticmethod(dual_focal_loss)

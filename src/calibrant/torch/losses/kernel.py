@@ -13,7 +13,7 @@ from ...errors import LensError
 from ...metrics.kernel.bandwidths import SAME_SCORE
 from ...metrics.kernel.densities import JUDGED, SURE, WIDTHS
 from ...util.checks import check_choice, check_number
-from .base import LossModule, Rows, loss, safe_power
+from .base import Rows, loss, safe_power
 
 # Entries of a kernel matrix kept in memory; larger ones are computed in tiles, and again in the backward pass.
 TILE = 1 << 22
@@ -81,26 +81,6 @@ def mmce_loss(rows: Rows, *, bandwidth: float = 0.4, squared: bool = False, lens
     score, outcome = rows.seen(lens)
     value = _pair_sum(score, rows.share * (score - outcome), width)
     return rows.whole(value if squared else safe_power(value, 0.5))
-
-
-class MMCELoss(LossModule):
-    """Maximum mean calibration error, a term to add to cross-entropy.
-
-    The module form of `mmce_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    mmce_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import MMCELoss
-    >>> MMCELoss()(torch.zeros(2, 2), torch.tensor([0, 0])).item()
-    0.5
-    """
-
-    loss = staticmethod(mmce_loss)
 
 
 @loss(batch=True)
@@ -174,26 +154,6 @@ def weighted_mmce_loss(
     return rows.whole(value if squared else safe_power(value, 0.5))
 
 
-class WeightedMMCELoss(LossModule):
-    """Maximum mean calibration error with correct and wrong rows balanced, a term to add to cross-entropy.
-
-    The module form of `weighted_mmce_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    weighted_mmce_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import WeightedMMCELoss
-    >>> WeightedMMCELoss()(torch.zeros(2, 2), torch.tensor([0, 0])).item()
-    0.0
-    """
-
-    loss = staticmethod(weighted_mmce_loss)
-
-
 @loss()
 def sece_loss(rows: Rows, *, bandwidth: float = 0.05, lens: str = "auto") -> Tensor:
     r"""Compute the smooth expected calibration error: the mean distance between scores and kernel-smoothed outcomes.
@@ -247,26 +207,6 @@ def sece_loss(rows: Rows, *, bandwidth: float = 0.05, lens: str = "auto") -> Ten
 
     means = kernel_means(log_kernel, outcome[:, None], rows.share)[:, 0]
     return rows.average((means - score).abs())
-
-
-class SECELoss(LossModule):
-    """Smooth expected calibration error, a term to add to cross-entropy.
-
-    The module form of `sece_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    sece_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import SECELoss
-    >>> SECELoss(bandwidth=0.1)(torch.zeros(2, 2), torch.tensor([0, 1])).item()
-    0.0
-    """
-
-    loss = staticmethod(sece_loss)
 
 
 @loss(double=True)
@@ -341,26 +281,6 @@ def kde_ece_loss(
         means = kernel_means(dirichlet_logs(probs, width, rows.counted), outcome, rows.share)
         distance = ((means - score).abs() ** power).sum(1) * (rows.number > 1)
     return rows.average(distance)
-
-
-class KDEECELoss(LossModule):
-    """Kernel density estimate of the calibration error, a term to add to cross-entropy.
-
-    The module form of `kde_ece_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    kde_ece_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import KDEECELoss
-    >>> KDEECELoss(bandwidth=0.1)(torch.zeros(1, 2), torch.tensor([0])).item()
-    0.0
-    """
-
-    loss = staticmethod(kde_ece_loss)
 
 
 def tiled(work: Callable[[int, int], Tensor], n: int, others: int | None = None) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ...errors import ArgumentError
 from ...util.checks import check_choice, check_number
-from .base import LossModule, Rows, loss
+from .base import Rows, loss
 from .focal import _focal
 
 STEPS, HALVINGS, EXACT = 100, 40, 1e-12
@@ -165,23 +165,3 @@ def _solved(features: Tensor, aims: Tensor) -> Tensor:
             size = torch.where(worse[:, None], size / 2, size)
         found = found + size * step
     return found / scale[:, 0]
-
-
-class MaxEntLoss(LossModule):
-    """Focal loss with constraints on the moments of the predicted class index.
-
-    The module form of `max_ent_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    max_ent_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import MaxEntLoss
-    >>> round(MaxEntLoss(gamma=0)(torch.zeros(1, 5), torch.tensor([0])).item(), 4)
-    2.5585
-    """
-
-    loss = staticmethod(max_ent_loss)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...errors import ShapeError
 from ...util.checks import check_number, check_whole
@@ -254,32 +254,3 @@ def mixed_loss(
     """
     loss = F.cross_entropy if criterion is None else criterion
     return batch.share * loss(input, batch.target) + (1 - batch.share) * loss(input, batch.other)
-
-
-class MixedLoss(nn.Module):
-    """Loss of a mixed batch: that of both targets, weighted by their shares.
-
-    Parameters
-    ----------
-    criterion : torch.nn.Module, optional
-        A loss of logits and targets; by default `torch.nn.CrossEntropyLoss`.
-
-    See Also
-    --------
-    mixed_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import FocalLoss, MixedLoss, mixup
-    >>> batch = mixup(torch.eye(3), torch.tensor([0, 1, 2]), rng=0)
-    >>> bool(torch.isfinite(MixedLoss(FocalLoss())(3 * batch.input, batch)))
-    True
-    """
-
-    def __init__(self, criterion: nn.Module | None = None) -> None:
-        super().__init__()
-        self.criterion = nn.CrossEntropyLoss() if criterion is None else criterion
-
-    def forward(self, input: Tensor, batch: MixedBatch) -> Tensor:
-        return mixed_loss(input, batch, criterion=self.criterion)

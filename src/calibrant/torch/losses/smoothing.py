@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ...errors import ArgumentError
 from ...util.checks import check_choice, check_number
-from .base import LossModule, Rows, loss
+from .base import Rows, loss
 
 
 @loss()
@@ -93,26 +93,6 @@ def _smoothed(rows: Rows, kept: Tensor, given: Tensor) -> Tensor:
     return kept * own - (spread if weight is None else spread * weight).sum(1) * given
 
 
-class LabelSmoothingLoss(LossModule):
-    """Cross-entropy against smoothed targets.
-
-    The module form of `label_smoothing_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    label_smoothing_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import LabelSmoothingLoss
-    >>> round(LabelSmoothingLoss()(torch.zeros(4, 2), torch.tensor([0, 1, 1, 0])).item(), 6)
-    0.693147
-    """
-
-    loss = staticmethod(label_smoothing_loss)
-
-
 @loss()
 def margin_label_smoothing_loss(
     rows: Rows, *, margin: float = 10.0, alpha: float = 0.1, over_classes: Literal["mean", "sum"] = "mean"
@@ -171,23 +151,3 @@ def margin_label_smoothing_loss(
     if over_classes == "mean":
         penalty = penalty / (~rows.shut).sum(1).clamp(min=1)
     return rows.reduce(rows.cross_entropy() + factor * rows.row_weight * penalty)
-
-
-class MarginLabelSmoothingLoss(LossModule):
-    """Cross-entropy plus a penalty on logits far below the largest.
-
-    The module form of `margin_label_smoothing_loss`, which has the formula and advice; call it with logits and targets.
-
-    See Also
-    --------
-    margin_label_smoothing_loss
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch.losses import MarginLabelSmoothingLoss
-    >>> round(MarginLabelSmoothingLoss(margin=6)(torch.tensor([[8.0, 0.0]]), torch.tensor([0])).item(), 4)
-    0.1003
-    """
-
-    loss = staticmethod(margin_label_smoothing_loss)
