@@ -39,7 +39,7 @@ class Reference:
         The metric, test, calibrator or decision.
     kind : str
         ``"metric"``, ``"test"``, ``"interval"``, ``"calibrator"``, ``"decision"``, ``"summary"`` (curves, decompositions and tables of several
-        measures), ``"identity"`` or ``"installation"``.
+        measures), or ``"identity"``.
     call : str
         The call, in Python.
     data : str
