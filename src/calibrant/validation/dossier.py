@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from ..errors import ArgumentError
-from ..metrics.properties import PROPERTIES
 from ..metrics.registry import catalogue
 from ..reporting.templates import environment
 from ..util.results import Result, markdown_table, markdown_text, plain_value
@@ -157,7 +156,6 @@ def _markdown_rows(rows: Sequence[Sequence[Any]], headings: Sequence[str]) -> st
 NAMED = {
     **GROUPS,
     "identities": "bit-identities",
-    "reversed": "definitions, rows in reversed order",
 }
 # Content of the file of simulations, and those of its tables that show whether a test or interval has its level.
 SIMULATED = ("about", "how", "size", "few", "power", "coverage", "tests", "scores", "verdicts")
@@ -176,8 +174,8 @@ def validate(*, deep: bool = False, only: str | None = None) -> Dossier:
     Parameters
     ----------
     deep : bool, default False
-        Whether to evaluate all stored values; otherwise one of the two of each test and interval is evaluated. It also evaluates
-        the definitions with the rows in reversed order, and starts Spark where it is installed.
+        Whether to evaluate all stored values; otherwise one of the two of each test and interval is evaluated. It also
+        starts Spark where it is installed.
     only : str, optional
         Evaluate only the row with this id, or all rows whose id begins with this text or matches it as a pattern: ``"definitions/ece/"``,
         ``"*/PlattScaling/*"``.
@@ -246,15 +244,6 @@ def _rows(deep: bool) -> list[Reference]:
         stored = [row for row in stored if row.kind in QUICK or row.id in kept]
     outside = [row for group in GROUPS if group != "stored" for row in load(group)]
     rows = [*outside, *stored, *identities(spark=deep)]
-    if deep:
-        rows += [
-            Reference(**{**vars(row), "id": row.id.replace("definitions", "reversed", 1)})
-            for row in load("definitions")
-            # Arrays in these words are not, or not all, columns that are reversed with the rows.
-            if row.kind == "metric"
-            and PROPERTIES["reproducible"].holds(catalogue[row.topic])
-            and not any(word in row.call for word in ("groups=", "features=", "knots="))
-        ]
     return rows
 
 

@@ -131,10 +131,7 @@ def load(group: str) -> list[Reference]:
 
 def compare(reference: Reference) -> Compared:
     """Evaluate the call of a reference value here."""
-    group = reference.id.partition("/")[0]
-    arrays = _arrays("definitions" if group == "reversed" else group, reference.data)
-    if group == "reversed":
-        arrays = {name: values[::-1] for name, values in arrays.items()}
+    arrays = _arrays(reference.id.partition("/")[0], reference.data)
     return Compared(reference, *evaluate(reference.call, arrays))
 
 
