@@ -246,7 +246,7 @@ WRONG = {
     "nan": ("p_1", 1500, float("nan"), {}, ProbabilityError, "missing value in row 300, column 'p_1' of partition 2; drop or fill these rows"),
     "null": ("p_1", 1500, None, {}, ProbabilityError, "missing value in row 300, column 'p_1' of partition 2; drop or fill these rows"),
     "outside": ("probs", 5, [1.5, -0.5, 0.0], {"prob": "probs"}, ProbabilityError, "probabilities must be in [0, 1]; got 1.5 in row 5, column '0' of partition 0"),
-    "sum": ("probs", 5, [0.5, 0.25, 0.0], {"prob": "probs"}, ProbabilityError, "each row must sum to 1 within 1e-06; got a sum of 0.75 in row 5 of partition 0; pass normalize=True"),
+    "sum": ("probs", 5, [0.5, 0.25, 0.0], {"prob": "probs"}, ProbabilityError, "each row must sum to 1 within 1e-06; got a sum of 0.75 in row 5 of partition 0; use normalize=True"),
     "entry": ("probs", 1500, [0.5, None, 0.5], {"prob": "probs"}, ProbabilityError, "missing value in row 300, column '1' of partition 2; drop or fill these rows"),
     "no array": ("probs", 1500, None, {"prob": "probs"}, ShapeError, "one for each of at least 2 classes; got 0 in row 300 of partition 2"),
     "length": ("probs", 1500, [0.5, 0.5], {"prob": "probs"}, ShapeError, "one for each of at least 2 classes; got 2 in row 300 of partition 2"),
