@@ -59,7 +59,6 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/commands.py
-	PYTHONPATH=src .bench/bin/python -m experiments.calibrators_times
 	PYTHONPATH=src $(BIN)/python -m experiments.migration
 	$(BIN)/python tools/make_references.py benchmarks conventions
 

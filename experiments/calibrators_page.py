@@ -78,20 +78,6 @@ def undefined(losses: dict[str, Any]) -> str:
     return markdown_table(["data set", "method", "package", "message"], rows) if rows else "None."
 
 
-def times(measured: dict[str, Any]) -> str:
-    """Seconds, compared with the fastest other package."""
-    rows = []
-    for case, entry in measured.items():
-        own = entry["seconds"]["calibrant"]
-        others = {name: value for name, value in entry["seconds"].items() if name != "calibrant"}
-        fastest = min(others, key=others.__getitem__)
-        rest = ", ".join(f"{name} {value:.2f}" for name, value in others.items() if name != fastest)
-        rows.append(
-            [case, f"{own:.2f}", f"{others[fastest]:.2f}", fastest, f"{others[fastest] / own:.1f}", rest or "-"]
-        )
-    return markdown_table(["method", "calibrant, s", "fastest other, s", "package", "speed-up", "others, s"], rows)
-
-
 def own_losses(losses: dict[str, Any]) -> str:
     """Change of the loss relative to no recalibration for every method, in per cent."""
     names = dict.fromkeys(
@@ -112,13 +98,10 @@ def own_losses(losses: dict[str, Any]) -> str:
 
 def page(results: dict[str, Any]) -> str:
     """The whole text."""
-    losses, measured = results["losses"], results["times"]
+    losses = results["losses"]
     found = list(pairs(losses))
     rows = [sum(entry["rows"]) for entry in losses.values()]
     above = [pair for pair in found if pair.ratio > CLOSE]
-    load = max(entry["load"] for entry in measured.values())
-    cores = next(iter(measured.values()))["cores"]
-    busy = f" Other processes ran on the machine (a load of up to {load:.0f} on {cores} cores)." if load > 1 else ""
     values = {
         "packages": ", ".join(f"{name} {version}" for name, version in results["versions"].items()),
         "sets": len(losses),
@@ -130,8 +113,6 @@ def page(results: dict[str, Any]) -> str:
         "exceptions": exceptions(above),
         "exceptional": list(dict.fromkeys(pair.name for pair in above)),
         "undefined": undefined(losses),
-        "times": times(measured),
-        "busy": busy,
         "own": own_losses(losses),
     }
     return render("calibrators", values)

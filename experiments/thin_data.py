@@ -229,10 +229,10 @@ STUDIES = {
         centres,
         [
             {"count": count, "rows": rows, "spread": spread}
-            for count, rows, spread in product((10, 40), (30, 60), (0.0, 0.3))
+            for count, rows, spread in product((10, 40, 100), (30, 60), (0.0, 0.3))
         ],
         (0.93, 1),
-        200,
+        400,
     ),
     "summary": Study(
         summary,

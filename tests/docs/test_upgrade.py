@@ -37,7 +37,7 @@ def names() -> dict[str, Any]:
 
 def test_the_page_has_its_tables() -> None:
     assert len(ROWS) > 25
-    assert len(MOVED) == 135
+    assert len(MOVED) > 100
 
 
 @in_turn("name", list(MOVED))

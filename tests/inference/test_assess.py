@@ -252,8 +252,8 @@ def test_p_values_are_never_printed_as_0() -> None:
     assert found.pvalue == 0
     assert "p-value < 1e-300," in repr(found)
     assert "&lt; 1e-300" in found._repr_html_()
-    grades = cal.inference.grade_tests(1 - y, 1 - p, edges=[0, 0.5, 1])
-    assert grades[0.0, 0.5].pvalue == 0
+    grades = cal.inference.grade_tests(cal.Predictions(1 - y, 1 - p, groups=p < 0.5))
+    assert grades[False].pvalue == 0
     assert "< 1e-300" in repr(grades)
     assert [pvalue_text(value) for value in (0.0, 1e-310, 1.23456e-299, 0.05, 1.0, np.nan)] == [
         "< 1e-300",

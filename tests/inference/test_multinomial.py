@@ -128,24 +128,6 @@ def test_forms() -> None:
     assert "<table>" in FOUND._repr_html_()
 
 
-def test_exact_zeros_and_ones_are_clipped_or_left_out() -> None:
-    probs, labels = P.copy(), Y.copy()
-    probs[:5] = np.eye(4)[[0, 1, 2, 3, 0]]
-    labels[:5] = [0, 1, 2, 3, 0]
-    with pytest.warns(BoundaryScoresWarning, match="clipped"):
-        clipped = cal.inference.multinomial_recalibration(labels, probs)
-    with pytest.warns(BoundaryScoresWarning, match="5 of 800 rows .* left out"):
-        dropped = cal.inference.multinomial_recalibration(labels, probs, edge="drop")
-    direct = cal.inference.multinomial_recalibration(Y[5:], P[5:])
-    np.testing.assert_allclose(dropped.full.slopes, direct.full.slopes)
-    assert np.isfinite(clipped.own.slopes).all()
-    with (
-        pytest.warns(BoundaryScoresWarning),
-        pytest.raises(CalibrantError, match="every row has a probability of 0 or 1"),
-    ):
-        cal.inference.multinomial_recalibration([0, 1, 2], np.eye(3), edge="drop")
-
-
 def test_separated_classes_and_collinear_ratios_are_named_and_the_rest_is_kept() -> None:
     labels = np.arange(60) % 3
     probs = np.full((60, 3), 0.2)
@@ -170,7 +152,6 @@ def test_separated_classes_and_collinear_ratios_are_named_and_the_rest_is_kept()
     ("arguments", "keywords", "words"),
     [
         ((Y, P), {"reference": 7}, "reference"),
-        ((Y, P), {"edge": "trim"}, "edge: "),
         ((Y, P), {"level": 95}, "level: "),
         ((P, P), {"soft": True}, "one hard label"),
         (([0, 1, 0], P[:3]), {}, "class 2 does not occur"),
@@ -223,12 +204,9 @@ def test_weighted_errors_are_those_of_interval() -> None:
     assert 2 * 1.959963984540054 * found.slope_errors[0, 0] == pytest.approx(ends.high - ends.low)
 
 
-@pytest.mark.parametrize("edge", ["clip", "drop"])
-def test_only_certain_predictions(edge: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with pytest.raises(cal.errors.UndefinedMetricError, match="every row"):
-            cal.inference.multinomial_recalibration([0, 1, 2, 0], np.eye(3)[[0, 1, 2, 1]], edge=edge)
+def test_only_certain_predictions() -> None:
+    with pytest.raises(cal.errors.UndefinedMetricError):
+        cal.inference.multinomial_recalibration([0, 1, 2, 0], np.eye(3)[[0, 1, 2, 1]])
 
 
 def test_the_first_class_is_the_reference_by_default() -> None:
@@ -246,9 +224,8 @@ def test_probabilities_of_0_are_noted() -> None:
     rounded = np.round(P, 1)
     rounded = rounded / rounded.sum(axis=1, keepdims=True)
     rows = int((rounded == 0).any(axis=1).sum())
-    for edge, words in (("clip", 'edge="drop" leaves them out'), ("drop", "left out")):
-        with pytest.warns(BoundaryScoresWarning):
-            found = cal.inference.multinomial_recalibration(Y, rounded, edge=edge)
-        assert found.notes[-1].startswith(f"{rows} of {len(Y)} rows have a probability of 0 or 1")
-        assert found.notes[-1].endswith(words)
-        assert found.notes[-1] in str(found)
+    with pytest.warns(BoundaryScoresWarning):
+        found = cal.inference.multinomial_recalibration(Y, rounded)
+    assert found.notes[-1].startswith(f"{rows} of {len(Y)} rows have a probability of 0 or 1")
+    assert found.notes[-1] in str(found)
+    assert np.isfinite(found.own.slopes).all()

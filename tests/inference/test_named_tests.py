@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from scipy import integrate, optimize, stats
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, WeightsNotSupportedError
+from calibrant.errors import ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from calibrant.inference import neighbour_tests
 from calibrant.inference.asymptotic import too_few
 from calibrant.inference.belt import belt_survival, giviti_test
@@ -148,25 +148,22 @@ def test_grades_table() -> None:
     y, p = sample(300, 4)
     names = np.array(["A", "B", "C"])[np.digitize(p, [0.3, 0.7])]
     by_name = grade_tests(cal.Predictions(y, p, groups=names))
-    by_band = grade_tests(y, p, edges=[0, 0.3, 0.7, 1], method="binomial")
-    assert [t.pvalue for t in by_name.grades] == [t.pvalue for t in by_band.grades]
-    assert by_band.grades[0].grade == (0.0, 0.3)
     alone = np.sort([t.pvalue for t in by_name.grades])
     holm = np.minimum(1, np.maximum.accumulate(alone * [3, 2, 1]))
     assert_allclose(np.sort([t.adjusted for t in by_name.grades]), holm)
     weighed = grade_tests(cal.Predictions(y, p, counts=np.full(300, 2), groups=names))
     doubled = grade_tests(cal.Predictions(np.tile(y, 2), np.tile(p, 2), groups=np.tile(names, 2)))
     assert_allclose([t.pvalue for t in weighed.grades], [t.pvalue for t in doubled.grades], rtol=1e-9)
-    assert grade_tests(cal.Predictions(y, p, groups=names)).grades == by_name.grades
     assert by_name.to_dict()["grades"][1]["grade"] == "B"
     assert len(repr(by_name).splitlines()) == 4
 
 
-def test_grades_lights_and_empty_bands() -> None:
-    found = grade_tests([1] * 5 + [0] * 195, [0.01] * 200, edges=[0, 0.005, 0.02, 1])
-    assert [t.light for t in found.grades] == ["", "green", ""]
-    assert math.isnan(found.grades[0].pvalue)
-    assert found.grades[1].adjusted == found.grades[1].pvalue
+def test_grades_lights_and_grades_without_rows() -> None:
+    every = cal.Predictions([0, *[1] * 5, *[0] * 195], [0.3, *[0.01] * 200], groups=["y", *["x"] * 200])
+    found = grade_tests(every.take(slice(1, None)))
+    assert [t.light for t in found.grades] == ["green", ""]
+    assert math.isnan(found["y"].pvalue)
+    assert found["x"].adjusted == found["x"].pvalue
     strict = grade_tests(cal.Predictions([1] * 5 + [0] * 195, [0.01] * 200, groups=["x"] * 200), rates={"x": 0.005})
     assert strict["x"].light == "red"
     assert strict["x"].score == 0.005
@@ -751,7 +748,7 @@ def test_importance_is_refused_by_functions() -> None:
         with pytest.raises(WeightsNotSupportedError):
             test(*B, **weight)
     with pytest.raises(WeightsNotSupportedError):
-        grade_tests(*B, edges=[0, 1], **weight)
+        grade_tests(cal.Predictions(*B, groups=[0] * 10, **weight))
 
 
 def test_sandwich_is_right_under_importance() -> None:
@@ -873,7 +870,7 @@ def test_degenerate_data(case: str) -> None:
             else:
                 assert 0 <= giviti_test(y, p, external=external, n_resamples=19, rng=0).pvalue <= 1
         assert 0 <= hosmer_lemeshow_multinomial(y, p, rng=0).pvalue <= 1
-        assert len(grade_tests(y, p, edges=[0, 0.5, 1], method="jeffreys")) == 2
+        assert len(grade_tests(cal.Predictions(y, p, groups=[0] * len(y)), method="jeffreys")) == 1
     assert known >= 5
 
 
@@ -896,12 +893,10 @@ def test_errors_say_what_to_do() -> None:
         giviti_test(*B, max_degree=5)
     with pytest.raises(ArgumentError):
         giviti_test(*B, threshold=1)
-    with pytest.raises(InputTypeError):
-        grade_tests(*B)
-    with pytest.raises(ArgumentError):
-        grade_tests(*B, edges=[0.2, 0.5, 1])
-    with pytest.raises(ArgumentError):
-        grade_tests(*B, edges=[0, 1], method="normal")
+    with raises(cal.errors.GroupError, "groups"):
+        grade_tests(cal.Predictions(*B))
+    with raises(ArgumentError, "method"):
+        grade_tests(cal.Predictions(*B, groups=[0] * 10), method="normal")
     with pytest.raises(ArgumentError):
         hosmer_lemeshow_multinomial(*B, reference=2)
 

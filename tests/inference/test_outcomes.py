@@ -129,11 +129,3 @@ def test_the_remedy_of_pws_is_no_default() -> None:
         cal.pws(y, p)
     with pytest.raises(cal.errors.UndefinedMetricError, match=r"; use covariance='null' and scores inside \(0, 1\)$"):
         cal.pws([0, 0, 1, 1], [0, 0, 1, 1], covariance="HC0")
-
-
-@pytest.mark.parametrize("test", [cal.inference.giviti_test, cal.inference.sequential_test, cal.inference.grade_tests])
-def test_other_tests_refuse_rows_by_label_too(test: Any) -> None:
-    data = cal.inference.make_calibrated(200, rng=0)
-    words = {"edges": [0.0, 0.5, 1.0]} if test is cal.inference.grade_tests else {}
-    with raises(cal.errors.ArgumentError, "where"):
-        test(data.y_true, data.y_prob, where=cal.select.label(1), **words)

@@ -15,10 +15,6 @@ from tests.calling import raises
 Z = 1.959963984540054
 
 
-def expit(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
 def rows_for_slope(risk: Any, width: float) -> int:
     """The formula of Riley et al. (2021) as a mean over given risks."""
     i00 = i01 = i11 = 0.0
@@ -41,7 +37,9 @@ def rows_for_auroc(c: float, rate: float, width: float) -> int:
 
 def test_recorded_risks_with_ties() -> None:
     risk = np.repeat([0.05, 0.1, 0.1, 0.3, 0.8], 40)
-    found = cal.inference.precision_sample_size(risk, slope_width=0.3, threshold=0.2)
+    found = cal.inference.precision_sample_size(
+        risk, threshold=0.2, widths={"calibration slope": 0.3, "C statistic": 0.1, "standardised net benefit": 0.2}
+    )
     assert found["calibration slope"].n == rows_for_slope(risk, 0.3)
     rate = float(risk.mean())
     assert found.prevalence == pytest.approx(rate)
@@ -61,9 +59,8 @@ def test_recorded_risks_with_ties() -> None:
     [
         ({"scores": (2, 8)}, lambda g, n: g.beta(2, 8, n)),
         ({"scores": (0.4, 0.7)}, lambda g, n: g.beta(0.4, 0.7, n)),
-        ({"linear_predictor": (-1.0, 1.5)}, lambda g, n: expit(g.normal(-1.0, 1.5, n))),
     ],
-    ids=["beta", "u-shaped", "normal"],
+    ids=["beta", "u-shaped"],
 )
 def test_integrals_are_limits_of_recorded_risks(given: dict[str, Any], draw: Any) -> None:
     risk = np.clip(draw(np.random.default_rng(3), 200_000), 1e-12, 1 - 1e-12)
@@ -103,26 +100,6 @@ def test_rows_are_the_smallest_that_meet_the_width(given: dict[str, Any]) -> Non
     assert found.events == math.ceil(found.n * found.prevalence)
 
 
-def test_anticipated_miscalibration_enters_every_criterion() -> None:
-    plain = cal.inference.expected_precision(1000, (2, 8))
-    given = cal.inference.expected_precision(1000, (2, 8), intercept=0.5, slope=0.8)
-    x = np.log(np.random.default_rng(1).beta(2, 8, 400_000))
-    x = x - np.log1p(-np.exp(x))
-    truth = expit(0.5 + 0.8 * x)
-    assert given.prevalence == pytest.approx(truth.mean(), rel=0.005)
-    assert given["O/E"].value == pytest.approx(truth.mean() / expit(x).mean(), rel=0.005)
-    assert given["calibration slope"].value == 0.8
-    w = truth * (1 - truth)
-    i00, i01, i11 = w.mean(), (w * x).mean(), (w * x * x).mean()
-    width = 2 * Z * math.sqrt(i00 / (i00 * i11 - i01**2) / 1000)
-    assert given["calibration slope"].width == pytest.approx(width, rel=0.005)
-    assert given["C statistic"].value < plain["C statistic"].value
-    # without a distribution, prevalence and C statistic are those of the outcome
-    other = cal.inference.expected_precision(1000, prevalence=0.3, auroc=0.8, intercept=0.5, slope=0.8)
-    assert (other.prevalence, other["C statistic"].value) == (0.3, 0.8)
-    assert other["O/E"].value > 1
-
-
 def test_spread_of_the_estimates_of_simulated_studies(deep: bool) -> None:
     """The intervals are as wide as the estimates vary: 3.92 standard deviations over studies (O/E: at most)."""
     n, rng, slopes, areas, ratios = 1000, np.random.default_rng(0), [], [], []
@@ -140,40 +117,34 @@ def test_spread_of_the_estimates_of_simulated_studies(deep: bool) -> None:
 
 
 def test_equal_risks_leave_the_slope_open() -> None:
-    with pytest.raises(UndefinedMetricError, match="all risks are equal"):
+    with raises(UndefinedMetricError, "calibration slope"):
         cal.inference.precision_sample_size(np.full(50, 0.2))
-    found = cal.inference.precision_sample_size(np.full(50, 0.2), slope_width=None)
+    found = cal.inference.precision_sample_size(np.full(50, 0.2), widths={"O/E": 0.2, "C statistic": 0.1})
     assert [c.name for c in found.criteria] == ["O/E", "C statistic"]
     assert math.isinf(cal.inference.expected_precision(100, np.full(50, 0.2))["calibration slope"].width)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "argument"),
     [
-        ({}, "scores: "),
-        ({"prevalence": 0.2}, "is missing, and so is auroc"),
-        ({"scores": (2, 8), "linear_predictor": (0, 1)}, "linear_predictor: "),
-        ({"scores": (2, 8, 3)}, "scores: "),
-        ({"scores": [0.0, 0.5]}, "scores: "),
-        ({"linear_predictor": (0, -1)}, "must be a mean and a positive standard deviation"),
-        ({"scores": (2, 8), "auroc": 0.5}, "auroc: "),
-        ({"scores": (2, 8), "prevalence": 20}, "prevalence: "),
-        ({"scores": (2, 8), "threshold": 1}, "threshold: "),
-        ({"scores": (2, 8), "sensitivity": 0.8, "threshold": 0.2}, "specificity: "),
-        ({"scores": (2, 8), "oe": 0}, "oe: "),
-        ({"scores": (2, 8), "slope": -1}, "slope: "),
-        ({"scores": (2, 8), "intercept": math.nan}, "intercept: "),
-        ({"scores": (2, 8), "oe_width": 0}, "oe_width: "),
-        ({"scores": (2, 8), "auroc_width": 1.5}, "auroc_width: "),
-        ({"scores": (2, 8), "level": 95}, "level: "),
-        ({"scores": (2, 8), "convention": "R"}, "convention: "),
-        ({"scores": (2, 8), "oe_width": None, "slope_width": None, "auroc_width": None}, "give at least one width"),
+        ({}, "scores"),
+        ({"prevalence": 0.2}, "scores"),
+        ({"scores": (2, 8, 3)}, "scores"),
+        ({"scores": [0.0, 0.5]}, "scores"),
+        ({"scores": (2, 8), "auroc": 0.5}, "auroc"),
+        ({"scores": (2, 8), "prevalence": 20}, "prevalence"),
+        ({"scores": (2, 8), "threshold": 1}, "threshold"),
+        ({"scores": [0.1, 0.2, 0.3, 0.4], "threshold": 0.9}, "threshold"),
+        ({"scores": (2, 8), "widths": {"O/E": 0}}, "widths"),
+        ({"scores": (2, 8), "widths": {"slope": 0.2}}, "widths"),
+        ({"scores": (2, 8), "widths": {"standardised net benefit": 0.2}}, "widths"),
+        ({"scores": (2, 8), "widths": {}}, "widths"),
+        ({"scores": (2, 8), "level": 95}, "level"),
     ],
 )
-def test_messages(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError) as caught:
+def test_arguments_are_checked(given: dict[str, Any], argument: str) -> None:
+    with raises(ArgumentError, argument):
         cal.inference.precision_sample_size(**given)
-    assert message in str(caught.value)
 
 
 def test_number_of_rows_is_checked() -> None:
@@ -183,18 +154,12 @@ def test_number_of_rows_is_checked() -> None:
 
 def test_result_is_a_table_with_notes() -> None:
     found = cal.inference.precision_sample_size((2, 8), prevalence=0.4, auroc=0.9)
-    assert "imply a prevalence of 0.2000, not 0.4000" in found.note
-    assert "C statistic 0.7090, not 0.9000" in found.note
+    assert found.note.count("check the distribution") == 2
     assert "only 2 rows" in cal.inference.expected_precision(10, (2, 8)).note
     frame = found.to_frame()
     assert list(frame["criterion"]) == ["O/E", "calibration slope", "C statistic"]
     assert found.to_dict()["criteria"][0]["name"] == "O/E"
     assert "note: " in repr(found)
     assert "calibration slope" in found._repr_html_()
-    with pytest.raises(ArgumentError, match="unknown criterion 'slope'"):
+    with raises(ArgumentError, "name"):
         found["slope"]
-
-
-def test_threshold_above_all_risks() -> None:
-    with raises(ArgumentError, "threshold"):
-        cal.inference.precision_sample_size([0.1, 0.2, 0.3, 0.4], threshold=0.9)

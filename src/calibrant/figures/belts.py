@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..inference.belt import Belt, giviti_belt, view_to_test
-from ..inference.significance import source_to_test
+from ..inference.belt import Belt, giviti_belt
+from ..inference.significance import view_to_test
 from ..inference.verdicts import SignificanceResult
 from ..util.checks import check_fraction, check_whole
 from ..util.results import number, pvalue_clause, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
+from ..views.resolve import resolve
 from .base import ENDS, Diagram, axis_names, finish, none_for_nan, rows_of, series_on, square
 from .canvas import new_ax
 from .models import legend_above
@@ -236,7 +237,7 @@ def calibration_belt(
             "levels", f"must be one or more different levels; got {levels!r}", "for example (0.8, 0.95)"
         )
     check_whole(points, "points", 4)
-    view = view_to_test("calibration_belt", source_to_test(y_true, y_prob, sample_weight, pos_label, None), lens)
+    view = view_to_test("calibration_belt", resolve(y_true, y_prob, sample_weight, pos_label), lens)
     belt: Belt = giviti_belt(view, chosen, points, **{"external": external, "threshold": 0.95, **options})
     return CalibrationBelt(
         belt.risk,

@@ -10,14 +10,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, WeightsNotSupportedError
+from ..errors import ArgumentError
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Record, number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
+from ..views.resolve import resolve
 from ..views.view import View
-from .sequential import one_view
-from .significance import source_to_test
+from .significance import view_to_test
 
 Floats = NDArray[np.float64]
 Method = Literal["clopper_pearson", "yang_barber"]
@@ -151,7 +151,6 @@ def calibration_band(
     digits: int | None = None,
     method: Method = "clopper_pearson",
     lens: str | Lens = "auto",
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> CalibrationBand:
@@ -172,7 +171,6 @@ def calibration_band(
     method : {"clopper_pearson", "yang_barber"}, default "clopper_pearson"
         ``"clopper_pearson"`` uses exact binomial bounds [1]_; ``"yang_barber"`` a wider margin around the isotonic curve [2]_.
     lens
-    where
     sample_weight
     pos_label
 
@@ -219,11 +217,7 @@ def calibration_band(
     check_choice(method, "method", ("clopper_pearson", "yang_barber"))
     if digits is not None and check_whole(digits, "digits") > 15:
         raise ArgumentError("digits", f"must be at most 15; got {digits}")
-    view = one_view(source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens, "calibration_band")
-    if not isinstance(view, View):
-        raise LensError("lens", "requires one score per row", "use 'top_label'")
-    if view.weight_kind == "importance":
-        raise WeightsNotSupportedError("calibration_band", "does not support real weights", "pass counts")
+    view = view_to_test("calibration_band", resolve(y_true, y_prob, sample_weight, pos_label), lens)
     score, rows, events, digits = _grouped(view, digits)
     if method == "clopper_pearson":
         high = _upper(rows, events, alpha)

@@ -11,23 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import Groups, fit_logistic, groups_of, logit, separating_side
-from ..errors import ArgumentError, LensError, UndefinedMetricError
+from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.cumulative.distributions import upper_quantile
 from ..metrics.hints import warn_of_sure_scores
 from ..metrics.registry import catalogue
-from ..metrics.reliability_curve import one_question
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView
-from ..views.resolve import views_of
-from ..views.view import VectorView, View
-from .fitted import few_terms_of_line, gain_over_scores, limit_gain, refuse_importance
+from ..views.resolve import resolve
+from ..views.view import View
+from .fitted import few_terms_of_line, gain_over_scores, limit_gain
 from .metric_tests import few_events
 from .pvalues import SAME
 from .replicates import many
 from .resampling import RowSampler
 from .seeds import generator, seed_of
-from .significance import Source, source_to_test
+from .significance import view_to_test
 from .verdicts import SignificanceResult
 
 Floats = NDArray[np.float64]
@@ -54,7 +53,6 @@ def giviti_test(
     n_resamples: int = 199,
     rng: Any = 0,
     lens: Any = "auto",
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> SignificanceResult:
@@ -82,7 +80,6 @@ def giviti_test(
         Number of simulated data sets; several curves are fitted to each.
     rng
     lens
-    where
     sample_weight
     pos_label
 
@@ -137,7 +134,7 @@ def giviti_test(
         raise ArgumentError("max_degree", f"must be from {first} to {HIGHEST_DEGREE}; got {max_degree!r}")
     check_choice(method, "method", ("auto", "likelihood_ratio", "consistency"))
     check_whole(n_resamples, "n_resamples")
-    view = view_to_test("giviti_test", source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens)
+    view = view_to_test("giviti_test", resolve(y_true, y_prob, sample_weight, pos_label), lens)
     warn_of_sure_scores(view, "giviti_test")
     free = 2 if external else 1
 
@@ -212,17 +209,6 @@ def simulated_where_inaccurate(
         null_distribution=text,
         n_resamples=len(known),
     )
-
-
-def view_to_test(name: str, source: Source, lens: Any) -> View:
-    """The single view that is tested, with hard labels and without importance weights."""
-    views = views_of(source, lens)
-    if len(views) > 1 or isinstance(views[0], VectorView):
-        raise LensError("lens", f"{name} tests one event at a time", one_question(source))
-    if views[0].is_soft:
-        raise UndefinedMetricError(name, "is not defined for soft labels")
-    refuse_importance(views[0], name, "drop them, or use assess(metric='cox_slope', method='sandwich')")
-    return views[0]
 
 
 def _chosen_degree(groups: Groups, first: int, most: int, threshold: float) -> tuple[int, float]:

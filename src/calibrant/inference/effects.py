@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, ProbabilityError, UndefinedMetricError
 from ..input.convert import missing_values
 from ..input.missing import missing_rows
-from ..metrics.cumulative.distributions import brownian_quantile, maximum_survival, range_survival
 from ..metrics.registry import Metric
 from ..sketches.sketch import Sketch
-from ..util.checks import check_choice, is_number
+from ..util.checks import is_number
 from ..views.view import View
 from .asymptotic import too_few
 from .metric_tests import LEAST_VARIANCE
@@ -48,25 +47,25 @@ class Nodes:
 class Case:
     """A test and the alternative for which its power is sought."""
 
-    name: str
-    metric: Metric | None
-    decide: Callable[..., Any] | None
+    metric: Metric
     options: dict[str, Any]
     at: Nodes
     warp: Warp
     description: str
     alpha: float
     alternative: str
-    random_scores: bool
+
+    @property
+    def name(self) -> str:
+        return self.metric.id
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Power as a function of the number of rows, and its inverse; `is_bound` if the power is a lower bound."""
+    """Power as a function of the number of rows, and its inverse."""
 
     power: Callable[[int], float]
     rows: Callable[[float], float]
-    is_bound: bool = False
 
 
 def alternative_rate(deviation: Any) -> tuple[Warp, str]:
@@ -130,27 +129,21 @@ def _recorded(scores: Any) -> tuple[Floats, Floats]:
     return score, counts.astype(np.float64)
 
 
-def plan_of(case: Case, method: str) -> Plan | None:
+def plan_of(case: Case) -> Plan | None:
     """The power formula of a test; None where the power must be simulated."""
-    check_choice(method, "method", ("auto", "analytic", "simulated"))
-    if method == "simulated" or case.name not in KNOWN_PLANS or case.metric is None:
-        if method == "analytic":
-            raise ArgumentError("method", f"no closed form is known for {case.name}", "use 'simulated'")
+    plan = KNOWN_PLANS.get(case.name)
+    if plan is None or (plan is _grouped_plan and case.alternative != "greater"):
         return None
-    if KNOWN_PLANS[case.name] is not _linear_plan and case.alternative != "greater":
-        raise ArgumentError(
-            "alternative", f"must be 'greater' for {case.name}; got {case.alternative!r}", "drop alternative"
-        )
     if not (case.at.share * case.at.score * (1 - case.at.score)).any():
         raise UndefinedMetricError(case.name, "every score is 0 or 1, so the statistic has no variance")
-    return KNOWN_PLANS[case.name](case)
+    return plan(case)
 
 
 def _linear_plan(case: Case) -> Plan:
     """Standardised sums of g(s) (y - s), with the sign of the metric."""
     at = case.at
     factors = {"spiegelhalter_z": 1 - 2 * at.score, "ecd": -at.log_odds}
-    options = {**(case.metric.options if case.metric else {}), **case.options}
+    options = {**case.metric.options, **case.options}
     sign = 1.0 if options.get("form") == "logit" else -1.0  # of the mean difference, as the metric reports it
     g = factors.get(case.name, np.full(len(at.score), sign))
     gap = _product(g, at.truth - at.score)
@@ -159,8 +152,6 @@ def _linear_plan(case: Case) -> Plan:
     shift = math.fsum(at.share * gap)
     v0 = math.fsum(at.share * _product(g * g, at.score * (1 - at.score)))
     v1 = math.fsum(at.share * _product(g * g, at.truth * (1 - at.truth)))
-    if case.random_scores:
-        v1 += math.fsum(at.share * np.square(gap - shift))
     if v0 == 0:
         raise UndefinedMetricError(case.name, "has no variance at these scores")
     sides = {"two-sided": (1, -1), "greater": (1,), "less": (-1,)}[case.alternative]
@@ -177,31 +168,6 @@ def _linear_plan(case: Case) -> Plan:
         return (max(0.0, limit + normal_quantile(target) * math.sqrt(v1)) / seen) ** 2
 
     return Plan(found, rows)
-
-
-def _path_plan(case: Case) -> Plan:
-    """Probability that the path of cumulative differences crosses the critical value where its mean is largest; a lower bound."""
-    at = case.at
-    v0 = math.fsum(at.share * at.score * (1 - at.score))
-    path = np.append(0, np.cumsum(at.share * (at.truth - at.score)))
-    spread = np.append(0, np.cumsum(at.share * at.truth * (1 - at.truth)))
-    first, last = (
-        (0, int(np.abs(path).argmax())) if case.name == "ecce_mad" else (int(path.argmin()), int(path.argmax()))
-    )
-    reach, w1 = abs(path[last] - path[first]), abs(spread[last] - spread[first])
-    limit = brownian_quantile(maximum_survival if case.name == "ecce_mad" else range_survival, case.alpha) * math.sqrt(
-        v0
-    )
-
-    def found(n: int) -> float:
-        return case.alpha if reach <= SLIGHT else _normal(math.sqrt(n) * reach - limit, w1)
-
-    def rows(target: float) -> float:
-        if reach <= SLIGHT:
-            raise UndefinedMetricError(case.name, "has no power: the scores are calibrated")
-        return (max(0.0, limit + normal_quantile(target) * math.sqrt(w1)) / reach) ** 2
-
-    return Plan(found, rows, is_bound=True)
 
 
 def _grouped_plan(case: Case) -> Plan:
@@ -237,7 +203,6 @@ class _Bins:
 
 
 def _bins_of(case: Case) -> _Bins:
-    assert case.metric is not None
     at, options = case.at, case.metric.arguments(case.options)
     whole = np.maximum(np.rint(at.share * 2.0**40), 1)  # shares as rows, so that the metric's own rule makes the bins
     view = View(at.score, np.zeros(len(at.score), np.uint8), whole, "counts")
@@ -256,8 +221,6 @@ def _bins_of(case: Case) -> _Bins:
 
 def is_too_small(case: Case, n: int) -> bool:
     """Whether there are too few rows for the null distribution of the metric's own test, so that labels are simulated."""
-    if case.metric is None or case.name not in KNOWN_PLANS:
-        return False
     if KNOWN_PLANS[case.name] is not _grouped_plan:
         return n * math.fsum(case.at.share * case.at.score * (1 - case.at.score)) < LEAST_VARIANCE
     bins = _bins_of(case)
@@ -289,8 +252,6 @@ KNOWN_PLANS: dict[str, Callable[[Case], Plan]] = {
     "expected_observed_ratio": _linear_plan,
     "spiegelhalter_z": _linear_plan,
     "ecd": _linear_plan,
-    "ecce_mad": _path_plan,
-    "ecce_r": _path_plan,
     "hosmer_lemeshow": _grouped_plan,
     "pigeon_heyse": _grouped_plan,
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -13,27 +12,28 @@ from numpy.typing import NDArray
 
 from ..binning.partition import bin_of_each
 from ..binning.rules import EqualMass, check_bins
-from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
+from ..errors import ArgumentError, GroupError, InputTypeError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_fraction, check_whole, is_number
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
-from ..views.resolve import views_of
-from ..views.view import VectorView, View
+from ..views.resolve import as_predictions, resolve, views_of
+from ..views.view import VectorView
 from .asymptotic import too_few
-from .belt import result_of_view, simulated_where_inaccurate, view_to_test
+from .belt import result_of_view, simulated_where_inaccurate
 from .fitted import refuse_importance
 from .metric_tests import ANY_SIDE, few_events
 from .multiplicity import adjust
 from .replicates import cumulative, draw_classes, many
 from .seeds import generator, seed_of
-from .significance import source_to_test
+from .significance import view_to_test
 from .verdicts import SignificanceResult, degrees_of_freedom
 
 Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 Side = Literal["greater", "less", "two-sided"]
 
+# P-values at or below which a grade is amber and red.
+AMBER, RED = 0.05, 0.01
 HEADINGS = ["grade", "rows", "events", "score", "p-value", "adjusted", "light"]
 
 
@@ -56,7 +56,7 @@ class GradeTest:
     adjusted : float
         P-value adjusted for the number of grades with rows.
     light : {"green", "amber", "red", ""}
-        Traffic light by the unadjusted p-value; empty for a grade without rows.
+        Traffic light by the unadjusted p-value: amber up to 0.05, red up to 0.01; empty for a grade without rows.
 
     Examples
     --------
@@ -135,20 +135,13 @@ class GradeTests(Result):
 
 @documents_keywords()
 def grade_tests(
-    y_true: Any,
-    y_prob: Any = None,
+    predictions: Predictions,
     *,
-    edges: Any = None,
     method: Literal["binomial", "jeffreys"] = "binomial",
     alternative: Side = "greater",
     correction: Literal["holm", "benjamini_hochberg", "none"] = "holm",
     rates: Mapping[Any, float] | None = None,
-    lights: tuple[float, float] = (0.05, 0.01),
     alpha: float = 0.05,
-    lens: Any = "auto",
-    where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
 ) -> GradeTests:
     r"""Test the calibration of each rating grade.
 
@@ -157,10 +150,8 @@ def grade_tests(
 
     Parameters
     ----------
-    y_true
-    y_prob
-    edges : array-like, optional
-        Increasing edges of score bands, used as grades; by default the grades are the groups of the predictions.
+    predictions : Predictions
+        Labels and scores, with the grade of each row as ``groups``.
     method : {"binomial", "jeffreys"}, default "binomial"
         Exact binomial test, or the posterior tail probability of the rate under Jeffreys' prior.
     alternative : {"greater", "less", "two-sided"}, default "greater"
@@ -169,13 +160,7 @@ def grade_tests(
         Adjustment for the number of grades with rows.
     rates : mapping, optional
         Fixed probability of each grade, by name, in place of the mean score.
-    lights : tuple of float, default (0.05, 0.01)
-        P-values at or below which a grade is amber and red.
     alpha
-    lens
-    where
-    sample_weight
-    pos_label
 
     Returns
     -------
@@ -185,7 +170,9 @@ def grade_tests(
     Raises
     ------
     ArgumentError
-        If an argument is out of range, or scores lie outside `edges`.
+        If an argument is out of range.
+    GroupError
+        If there are no groups.
     WeightsNotSupportedError
         If rows have importance weights; counts are supported.
 
@@ -216,10 +203,10 @@ def grade_tests(
     check_choice(method, "method", ("binomial", "jeffreys"))
     check_choice(alternative, "alternative", ANY_SIDE)
     check_choice(correction, "correction", ("holm", "benjamini_hochberg", "none"))
-    if not (len(lights) == 2 and all(is_number(level) for level in lights) and 0 <= lights[1] <= lights[0] <= 1):
-        raise ArgumentError("lights", f"must be two decreasing levels; got {lights!r}", "for example (0.05, 0.01)")
-    view = view_to_test("grade_tests", source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens)
-    place, names = _bands(view, edges) if edges is not None else _given(view)
+    p = as_predictions(predictions)
+    if p.groups is None:
+        raise GroupError("groups", "are missing: they are the grade of each row", "pass Predictions(..., groups=...)")
+    view, place, names = view_to_test("grade_tests", p, "auto"), p.groups.astype(np.intp), list(p.group_names)
     sums = [np.bincount(place, w, len(names)) for w in (view.weights, view.weights * view.outcome)]
     rows, events = (np.asarray(values, dtype=np.float64) for values in sums)
     mean = np.bincount(place, view.weights * view.score, len(names)) / np.maximum(rows, 1)
@@ -230,31 +217,10 @@ def grade_tests(
     adjusted = pvalue.copy()
     adjusted[full] = adjust(pvalue[full], correction)
     tests = tuple(
-        GradeTest(name, int(n), int(k), float(p) if n or rates else math.nan, float(v), float(a), _light(v, lights))
+        GradeTest(name, int(n), int(k), float(p) if n or rates else math.nan, float(v), float(a), _light(v))
         for name, n, k, p, v, a in zip(names, rows, events, score, pvalue, adjusted, strict=True)
     )
     return GradeTests(tests, method, alternative, correction, alpha)
-
-
-def _bands(view: View, edges: Any) -> tuple[Places, list[Any]]:
-    try:
-        cuts = np.asarray(edges, dtype=np.float64)
-    except (TypeError, ValueError):
-        cuts = np.empty(0)
-    if cuts.ndim != 1 or len(cuts) < 2 or not (np.diff(cuts) > 0).all():
-        raise ArgumentError("edges", f"must be increasing numbers; got {edges!r}", "for example [0, 0.01, 0.05, 1]")
-    if view.score.min() < cuts[0] or view.score.max() > cuts[-1]:
-        raise ArgumentError("edges", "some scores lie outside all grades", "start at 0 and end at 1")
-    place = np.minimum(np.searchsorted(cuts, view.score, side="right") - 1, len(cuts) - 2)
-    return place, [(float(low), float(high)) for low, high in pairwise(cuts)]
-
-
-def _given(view: View) -> tuple[Places, list[Any]]:
-    if view.rows is None or view.rows.groups is None:
-        problem = "are missing: they are the grade of each row"
-        raise InputTypeError("groups", problem, "pass Predictions(..., groups=...), or edges")
-    names = view.rows._predictions.group_names
-    return view.rows.groups.astype(np.intp), list(names)
 
 
 def _fixed(rates: Mapping[Any, float], names: list[Any]) -> Floats:
@@ -284,10 +250,10 @@ def _pvalues(rows: Floats, events: Floats, score: Floats, method: str, alternati
     return np.asarray(above if alternative == "greater" else below)
 
 
-def _light(pvalue: float, lights: tuple[float, float]) -> str:
+def _light(pvalue: float) -> str:
     if math.isnan(pvalue):
         return ""
-    return "red" if pvalue <= lights[1] else "amber" if pvalue <= lights[0] else "green"
+    return "red" if pvalue <= RED else "amber" if pvalue <= AMBER else "green"
 
 
 @documents_keywords()
@@ -302,7 +268,6 @@ def hosmer_lemeshow_multinomial(
     method: Literal["auto", "chi_square", "consistency"] = "auto",
     n_resamples: int = 999,
     rng: Any = 0,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> SignificanceResult:
@@ -329,7 +294,6 @@ def hosmer_lemeshow_multinomial(
     n_resamples : int, default 999
         Number of simulated data sets.
     rng
-    where
     sample_weight
     pos_label
 
@@ -376,7 +340,7 @@ def hosmer_lemeshow_multinomial(
     from scipy.special import chdtrc, chdtri
 
     check_fraction(alpha, "alpha", 0.05)
-    source = source_to_test(y_true, y_prob, sample_weight, pos_label, where)
+    source = resolve(y_true, y_prob, sample_weight, pos_label)
     if not isinstance(source, Predictions) or source.kind not in ("binary", "multiclass") or source.labels is None:
         raise InputTypeError("y_true", "one hard label and one distribution are required for each row")
     chosen = 0 if reference is None else source.class_index(reference, "reference")

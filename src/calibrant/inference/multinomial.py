@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import CLIP
-from ..errors import BoundaryScoresWarning, InputTypeError, UndefinedMetricError, warn_caller
+from ..errors import InputTypeError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.hints import warn_of_sure_scores
 from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block, using_cores
-from ..util.checks import check_choice, check_fraction
+from ..util.checks import check_fraction
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from .means import two_sided_quantile
-from .significance import refuse_rows_by_label
 
 Floats = NDArray[np.float64]
 
@@ -173,8 +172,6 @@ def multinomial_recalibration(
     *,
     reference: Any = None,
     level: float = 0.95,
-    edge: Literal["clip", "drop"] = "clip",
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> MultinomialRecalibration:
@@ -191,10 +188,6 @@ def multinomial_recalibration(
     reference : object, optional
         Class that the others are compared with: its name, or its index if the classes have no names. By default the first class.
     level
-    edge : {"clip", "drop"}, default "clip"
-        Probabilities within 1e-12 of 0 or 1, whose log-ratios are infinite or nearly so: ``"clip"`` truncates them, where single rows can determine the fit;
-        ``"drop"`` leaves out their rows. A warning states how many there are.
-    where
     sample_weight
     pos_label
 
@@ -256,14 +249,12 @@ def multinomial_recalibration(
     own slopes 1: chi-square 494.7 on 2 df, p = 3.726e-108
     own slopes 1, others 0: chi-square 496.9 on 4 df, p = 3.07e-106
     """
-    check_choice(edge, "edge", ("clip", "drop"))
     check_fraction(level, "level")
-    refuse_rows_by_label(where)
-    p = as_predictions(y_true, y_prob, sample_weight, pos_label, where)
+    p = as_predictions(y_true, y_prob, sample_weight, pos_label)
     if p.kind not in ("binary", "multiclass") or p.labels is None:
         raise InputTypeError("y_true", "one hard label and one distribution are required for each row")
     chosen = 0 if reference is None else p.class_index(reference, "reference")
-    data = _Data.of(p, chosen, edge)
+    data = _Data.of(p, chosen)
     names = tuple(range(p.k)) if p.classes is None else tuple(p.classes)
     others = [k for k in range(p.k) if k != chosen]
     for k in range(p.k):
@@ -278,8 +269,7 @@ def multinomial_recalibration(
     tests = {} if data.importance else _tests(data.log_likelihood(data.ratios), fits)
     notes = [f"{name.replace('_', ' ')} model: {fit.reason}" for name, fit in fits.items() if fit.reason]
     if data.sure:
-        done = "left out" if edge == "drop" else 'truncated at 1e-12; edge="drop" leaves them out'
-        notes.append(f"{data.sure:,} of {p.n:,} rows have a probability of 0 or 1 (within 1e-12): {done}")
+        notes.append(f"{data.sure:,} of {p.n:,} rows have a probability of 0 or 1, which is truncated at 1e-12")
     if data.importance:
         notes.append("likelihood-ratio tests are not valid for importance weights and are left out")
     return MultinomialRecalibration(
@@ -305,27 +295,17 @@ class _Data:
     """Number of rows with a probability within 1e-12 of 0 or 1."""
 
     @classmethod
-    def of(cls, p: Predictions, chosen: int, edge: str) -> _Data:
+    def of(cls, p: Predictions, chosen: int) -> _Data:
         view: Any = views_of(p, "canonical")[0]
         probs = view.block(0, view.n).probs
         labels = np.asarray(p.labels).astype(np.intp)  # they may be unsigned
         labels = np.where(labels == chosen, -1, labels - (labels > chosen))
         weight = np.asarray(view.weights, dtype=np.float64)
         sure = ((probs < CLIP) | (probs > 1 - CLIP)).any(axis=1)
-        if edge == "drop" and sure.any():
-            said = f"{np.count_nonzero(sure):,} of {view.n:,} rows have a probability within {CLIP:g} of 0 or 1 and are left out"
-            warn_caller(BoundaryScoresWarning("multinomial_recalibration", said, "use edge='clip' to keep them"))
-            probs, labels, weight = probs[~sure], labels[~sure], weight[~sure]
-            if not len(probs):
-                sure_of_one = bool((view.block(0, view.n).probs > 1 - CLIP).any(axis=1).all())
-                remedy = "pass probabilities" if sure_of_one else "use edge='clip'"
-                raise UndefinedMetricError("y_prob", "every row has a probability of 0 or 1", remedy)
-        elif (probs > 1 - CLIP).any(axis=1).all():
-            raise UndefinedMetricError(
-                "y_prob", "every row gives a class the probability 1, so that nothing is identified"
-            )
-        elif edge == "clip":
-            warn_of_sure_scores(view, "multinomial_recalibration", "clip")
+        if (probs > 1 - CLIP).any(axis=1).all():
+            problem = "every row gives a class the probability 1, so that nothing is identified"
+            raise UndefinedMetricError("y_prob", problem)
+        warn_of_sure_scores(view, "multinomial_recalibration")
         logs = np.log(np.maximum(probs, CLIP))
         ratios = np.delete(logs - logs[:, [chosen]], chosen, axis=1)
         return cls(ratios, labels, weight, view.has_real_weights, int(np.count_nonzero(sure)))

@@ -34,7 +34,6 @@ from .simulation.warps import Warp, as_warp
 from .verdicts import SignificanceResult
 
 Floats = NDArray[np.float64]
-Method = Literal["auto", "analytic", "simulated"]
 
 # The search for a sample size ends once the power is within this of the required one, or after so many data sets.
 CLOSE, MOST_REPEATS = 0.02, 10_000
@@ -56,7 +55,7 @@ class PowerResult(Record):
     power : float
         Probability of rejecting the null hypothesis under the alternative.
     low, high : float
-        95% confidence limits of a simulated power. For formulas both equal `power`, and `high` is 1 for a lower bound.
+        95% confidence limits of a simulated power. For formulas both equal `power`.
     alpha : float
         Significance level.
     deviation : str
@@ -67,8 +66,6 @@ class PowerResult(Record):
         Required power, for `sample_size`.
     repeats : int, default 0
         Number of simulated data sets.
-    note : str, default ""
-        Caveats; empty if there are none.
     """
 
     test: str
@@ -81,11 +78,9 @@ class PowerResult(Record):
     method: str
     target: float | None = None
     repeats: int = 0
-    note: str = ""
 
     def _title(self) -> str:
-        least = "at least " if self.method == "analytic" and self.high > self.power else ""
-        size = f"{least}{number(self.target or self.power)} of {self.test}"
+        size = f"{number(self.target or self.power)} of {self.test}"
         if self.target is None:
             text = f"Power {size} with {self.n:,} rows at level {self.alpha:g}; alternative: {self.deviation}."
         else:
@@ -93,7 +88,7 @@ class PowerResult(Record):
         how = self.method
         if self.repeats:
             how = f"simulated {self.repeats:,} times: power {number(self.power)} [{number(self.low)}, {number(self.high)}]"
-        return "\n".join([text, f"  {how}" + (f"; {self.note}" if self.note else "")])
+        return f"{text}\n  {how}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         row = [self.test, f"{self.n:,}", number(self.power), number(self.low), number(self.high), f"{self.alpha:g}"]
@@ -102,15 +97,13 @@ class PowerResult(Record):
 
 @documents_keywords()
 def power(
-    test: str | Metric | Callable[..., Any],
+    test: str | Metric,
     n: int,
     *,
     deviation: float | Warp | Callable[[Floats], Any],
     scores: Any = None,
     alpha: float = 0.05,
     alternative: Literal["greater", "less", "two-sided"] | None = None,
-    random_scores: bool = False,
-    method: Method = "auto",
     repeats: int = 1000,
     rng: Any = 0,
     **options: Any,
@@ -122,9 +115,8 @@ def power(
 
     Parameters
     ----------
-    test : str, Metric or callable
-        Identifier or alias of a metric, tested as in `assess`; or a function of ``(y_true, y_prob)`` that returns a p-value or a result
-        with the attribute ``pvalue``, such as `safe_hosmer_lemeshow`. Options of either are accepted as keywords.
+    test : str or Metric
+        Identifier or alias of a metric, tested as in `assess`. Its options are accepted as keywords.
     n : int
         Number of rows.
     deviation : float, Warp or callable
@@ -135,11 +127,6 @@ def power(
     alpha
     alternative : {"greater", "less", "two-sided"}, optional
         Alternative of the test; by default the one that the metric declares.
-    random_scores : bool, default False
-        Whether formulas include the sampling variation of the scores. Simulations always do.
-    method : {"auto", "analytic", "simulated"}, default "auto"
-        ``"analytic"`` is available for means over rows, for ``hosmer_lemeshow`` and, as a lower bound, for ``ecce_mad`` and
-        ``ecce_r``; ``"simulated"`` for all tests. ``"auto"`` uses a formula where its asymptotic distribution is accurate.
     repeats : int, default 1000
         Number of simulated data sets, rounded up to equal numbers for each sample of scores.
     rng : None, int or numpy.random.Generator, default 0
@@ -150,7 +137,7 @@ def power(
     Returns
     -------
     PowerResult
-        Result with the attributes ``power``, ``low`` and ``high`` (confidence limits of a simulated power), ``n``, ``method`` and ``note``.
+        Result with the attributes ``power``, ``low`` and ``high`` (confidence limits of a simulated power), ``n`` and ``method``.
 
     Raises
     ------
@@ -184,10 +171,10 @@ def power(
       analytic
     """
     check_whole(n, "n")
-    _check_options(power, test, options)
-    case = _case(test, scores, deviation, alpha, alternative, random_scores, options)
-    plan = plan_of(case, method)
-    if plan is not None and not (method == "auto" and is_too_small(case, n)):
+    check_options(power, _of_metric(options), catalogue[test])
+    case = _case(test, scores, deviation, alpha, alternative, options)
+    plan = plan_of(case)
+    if plan is not None and not is_too_small(case, n):
         return _analytic(case, plan, n, None)
     draws = _Draws(case, seed_of(rng), check_whole(repeats, "repeats"))
     return draws.result(n, draws.rejections(n, 0, draws.designs), None)
@@ -195,15 +182,13 @@ def power(
 
 @documents_keywords()
 def sample_size(
-    test: str | Metric | Callable[..., Any],
+    test: str | Metric,
     *,
     deviation: float | Warp | Callable[[Floats], Any],
     power: float = 0.8,
     scores: Any = None,
     alpha: float = 0.05,
     alternative: Literal["greater", "less", "two-sided"] | None = None,
-    random_scores: bool = False,
-    method: Method = "auto",
     repeats: int = 500,
     rng: Any = 0,
     **options: Any,
@@ -215,8 +200,8 @@ def sample_size(
 
     Parameters
     ----------
-    test : str, Metric or callable
-        Identifier or alias of a metric, or a function that returns a p-value; see `power`.
+    test : str or Metric
+        Identifier or alias of a metric; see `power`.
     deviation : float, Warp or callable
         The alternative: excess of the true rate over the score, clipped to [0, 1]; a warp of `calibrant.inference.simulation`; or the
         true rate as a function of an array of scores.
@@ -227,10 +212,6 @@ def sample_size(
     alpha
     alternative : {"greater", "less", "two-sided"}, optional
         Alternative of the test; by default the one that the metric declares.
-    random_scores : bool, default False
-        Whether formulas include the sampling variation of the scores.
-    method : {"auto", "analytic", "simulated"}, default "auto"
-        Formula or simulation; see `power`.
     repeats : int, default 500
         Number of simulated data sets per candidate size; more are used where the power is close to the required one.
     rng : None, int or numpy.random.Generator, default 0
@@ -258,18 +239,18 @@ def sample_size(
     Examples
     --------
     >>> from calibrant.inference import sample_size
-    >>> sample_size("ecce_mad", deviation=0.02)
-    4,040 rows for power at least 0.8000 of ecce_mad at level 0.05; alternative: event rate 0.02 above the score.
-      analytic; conservative: the formula is a lower bound of the power
+    >>> sample_size("calibration_in_the_large", deviation=0.02)
+    3,336 rows for power 0.8000 of calibration_in_the_large at level 0.05; alternative: event rate 0.02 above the score.
+      analytic
     """
-    _check_options(sample_size, test, options)
-    case = _case(test, scores, deviation, alpha, alternative, random_scores, options)
+    check_options(sample_size, _of_metric(options), catalogue[test])
+    case = _case(test, scores, deviation, alpha, alternative, options)
     if not (is_number(power) and alpha < power < 1):
         raise ArgumentError("power", f"must lie between alpha and 1; got {power!r}", "for example 0.8")
-    plan = plan_of(case, method)
+    plan = plan_of(case)
     if plan is not None:
         n = max(1, math.ceil(plan.rows(power) * (1 - SLIGHT)))
-        if not (method == "auto" and is_too_small(case, n)):
+        if not is_too_small(case, n):
             return _analytic(case, plan, n, power)
     return _search(_Draws(case, seed_of(rng), check_whole(repeats, "repeats")), power)
 
@@ -358,42 +339,23 @@ def _smallest_shift(at: Nodes, n: int, side: int, power: float, alpha: float) ->
     return gap(float(brentq(excess, steps[enough - 1], steps[enough], xtol=1e-12)))
 
 
-def _check_options(function: Callable[..., Any], test: Any, options: dict[str, Any]) -> None:
-    """Raise for an option that the metric does not have; those of a function of the user are not known."""
-    if isinstance(test, (str, Metric)):
-        own = {keyword: value for keyword, value in options.items() if keyword != "lens"}
-        check_options(function, own, catalogue[test])
+def _of_metric(options: dict[str, Any]) -> dict[str, Any]:
+    return {keyword: value for keyword, value in options.items() if keyword != "lens"}
 
 
-def _case(
-    test: Any,
-    scores: Any,
-    deviation: Any,
-    alpha: Any,
-    alternative: Any,
-    random_scores: bool,
-    options: dict[str, Any],
-) -> Case:
+def _case(test: Any, scores: Any, deviation: Any, alpha: Any, alternative: Any, options: dict[str, Any]) -> Case:
     check_fraction(alpha, "alpha", 0.05)
     if alternative is not None:
         check_choice(alternative, "alternative", ANY_SIDE)
-    metric = catalogue[test] if isinstance(test, (str, Metric)) else None
-    if metric is None and not callable(test):
-        raise ArgumentError("test", f"must be a metric or a function of (y_true, y_prob); got {test!r}")
+    metric = catalogue[test]
     warp, description = alternative_rate(deviation)
-    name = metric.id if metric is not None else getattr(test, "__name__", "the test")
-    side = alternative or ("greater" if metric is None else usual_side(metric))
-    decide = None if metric is not None else test
-    return Case(name, metric, decide, options, nodes_of(scores, warp), warp, description, alpha, side, random_scores)
+    side = alternative or usual_side(metric)
+    return Case(metric, options, nodes_of(scores, warp), warp, description, alpha, side)
 
 
 def _analytic(case: Case, plan: Plan, n: int, target: float | None) -> PowerResult:
-    found = plan.power(n)
-    note = "conservative: the formula is a lower bound of the power" if plan.is_bound else ""
-    if plan.is_bound and target is None:
-        note = "a lower bound: the formula counts the most likely crossing only"
-    high = 1.0 if plan.is_bound else found
-    return PowerResult(case.name, n, found, found, high, case.alpha, case.description, "analytic", target, note=note)
+    share = plan.power(n)
+    return PowerResult(case.name, n, share, share, share, case.alpha, case.description, "analytic", target)
 
 
 class _Draws:
@@ -426,9 +388,7 @@ class _Draws:
         for _ in range(self.labels):
             label = (chance.random(n) < rate).view(np.uint8)
             try:
-                if case.metric is None:
-                    rejected.append(_rejects_by_function(case, label, score))
-                elif limits is not None:
+                if limits is not None:
                     rejected.append(_is_beyond(limits, case.metric(label, score, **case.options)))
                 else:
                     side: Any = case.alternative
@@ -448,12 +408,6 @@ class _Draws:
         return PowerResult(
             case.name, n, share, low, high, case.alpha, case.description, "simulated", target, rejected.size
         )
-
-
-def _rejects_by_function(case: Case, label: NDArray[np.uint8], score: Floats) -> bool:
-    assert case.decide is not None
-    outcome = case.decide(label, score, **case.options)
-    return float(getattr(outcome, "pvalue", outcome)) <= case.alpha
 
 
 def _is_beyond(limits: SignificanceResult, value: float) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +19,17 @@ from .means import two_sided_quantile
 from .simulation.warps import as_warp
 
 Floats = NDArray[np.float64]
-Convention = Literal["exact", "pmvalsampsize"]
 
 # Nodes of each piece of a normal distribution, and the standard deviations that it is cut off at.
 NODES, REACH = 400, 12.0
-# pmvalsampsize searches standard errors in these steps.
-STEP = 1e-4
 # A prevalence that differs from the mean risk by more than this share is mentioned in a note.
 NEAR = 0.1
 # A C statistic that differs from the one of the distribution by more than this is mentioned in a note.
 CLOSE = 0.02
 # With fewer events or non-events the approximations behind the widths are poor.
 FEW = 100
+# Widths that Riley et al. (2021) suggest for the confidence interval of each measure.
+WIDTHS = {"O/E": 0.2, "calibration slope": 0.2, "C statistic": 0.1, "standardised net benefit": 0.2}
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,6 @@ class PrecisionResult(Result):
         Confidence level.
     distribution : str
         Description of the distribution of the linear predictor.
-    convention : {"exact", "pmvalsampsize"}
-        How rows are rounded.
     note : str, default ""
         Caveats; empty if there are none.
     """
@@ -107,7 +104,6 @@ class PrecisionResult(Result):
     criteria: tuple[Criterion, ...]
     level: float
     distribution: str
-    convention: str
     note: str = ""
 
     def __getitem__(self, name: str) -> Criterion:
@@ -158,21 +154,11 @@ class PrecisionResult(Result):
 def precision_sample_size(
     scores: Any = None,
     *,
-    linear_predictor: tuple[float, float] | None = None,
     prevalence: float | None = None,
     auroc: float | None = None,
-    oe: float | None = None,
-    intercept: float = 0.0,
-    slope: float = 1.0,
     threshold: float | None = None,
-    sensitivity: float | None = None,
-    specificity: float | None = None,
-    oe_width: float | None = 0.2,
-    slope_width: float | None = 0.2,
-    auroc_width: float | None = 0.1,
-    net_benefit_width: float | None = 0.2,
+    widths: Mapping[str, float] | None = None,
     level: float = 0.95,
-    convention: Convention = "exact",
 ) -> PrecisionResult:
     r"""Compute the number of rows of an external validation study from the required precision of its estimates.
 
@@ -182,45 +168,22 @@ def precision_sample_size(
     Parameters
     ----------
     scores : tuple, array-like of shape (N,), View or Sketch, optional
-        Distribution of the predicted risks in the validation population: a tuple (a, b) for a Beta distribution, or recorded risks of
-        the model. By default the linear predictor is normal with a common variance among events and non-events, which follows from
-        `prevalence` and `auroc`.
-    linear_predictor : tuple of (float, float), optional
-        Mean and standard deviation of a normally distributed linear predictor (the log-odds of the predicted risk), in place of
-        `scores`.
+        Distribution of the predicted risks in the validation population, for which the model is assumed to be calibrated: a tuple (a, b)
+        for a Beta distribution, or recorded risks of the model. By default the linear predictor is normal with a common variance among
+        events and non-events, which follows from `prevalence` and `auroc`.
     prevalence : float, optional
-        Anticipated proportion of events. By default the one that follows from the distribution, `intercept` and `slope`.
+        Anticipated proportion of events. By default the mean risk.
     auroc : float, optional
-        Anticipated C statistic. By default the one that follows from the distribution, `intercept` and `slope`.
-    oe : float, optional
-        Anticipated ratio of observed to expected events. By default the one that follows from `intercept` and `slope`: 1 if the model is calibrated.
-    intercept : float, default 0
-        Anticipated intercept of the logistic recalibration model.
-    slope : float, default 1
-        Anticipated calibration slope.
+        Anticipated C statistic. By default the one that follows from the distribution.
     threshold : float, optional
         Threshold probability at which net benefit is evaluated; without it net benefit is left out.
-    sensitivity : float, optional
-        Anticipated sensitivity at `threshold`. By default the one that follows from the distribution.
-    specificity : float, optional
-        Anticipated specificity at `threshold`. By default the one that follows from the distribution.
-    oe_width : float or None, default 0.2
-        Required width of the interval of O/E; None leaves the criterion out. A rare event needs a wider one: with an observed rate of
-        2%, a width of 1 is an error of one percentage point.
-    slope_width : float or None, default 0.2
-        Required width of the interval of the calibration slope; None leaves the criterion out.
-    auroc_width : float or None, default 0.1
-        Required width of the interval of the C statistic; None leaves the criterion out.
-    net_benefit_width : float or None, default 0.2
-        Required width of the interval of the standardised net benefit (net benefit divided by prevalence) at `threshold`; None leaves
-        the criterion out.
+    widths : mapping of str to float, optional
+        Required width of the interval of each measure; measures that are not named are left out. By default 0.2 for ``"O/E"`` and
+        ``"calibration slope"``, 0.1 for ``"C statistic"``, and 0.2 for ``"standardised net benefit"`` (net benefit divided by
+        prevalence). A rare event needs a wider interval of O/E: with an observed rate of 2%, a width of 1 is an error of one percentage
+        point.
     level : float, default 0.95
         Confidence level of the intervals.
-    convention : {"exact", "pmvalsampsize"}, default "exact"
-        ``"exact"`` returns the smallest number of rows that meets each width. ``"pmvalsampsize"`` rounds as the R package of that name
-        does, and its numbers can miss the width slightly: the 97.5% quantile is 1.96 (at any `level`), standard errors of O/E and net benefit
-        are searched in steps of 0.0001, that of net benefit is rounded to three decimals, and derived sensitivity and specificity
-        to two.
 
     Returns
     -------
@@ -231,7 +194,7 @@ def precision_sample_size(
     Raises
     ------
     ArgumentError
-        If an argument is out of range, or the distribution is given twice or not at all.
+        If an argument is out of range, or there is no distribution of the risks.
     UndefinedMetricError
         If all risks are equal, so the calibration slope cannot be estimated.
 
@@ -244,21 +207,20 @@ def precision_sample_size(
     -----
     With prevalence :math:`\phi`, :math:`z` the normal quantile of the level, and required widths :math:`\omega`:
 
-    - O/E: :math:`\mathrm{SE}(\ln \mathrm{O/E}) = \sqrt{(1 - \phi) / (n \phi)}`, and the interval
-      :math:`\mathrm{O/E} \cdot e^{\pm z\, \mathrm{SE}}` has width
-      :math:`\omega` if :math:`\mathrm{SE} = \operatorname{arsinh}(\omega / (2\, \mathrm{O/E})) / z`.
+    - O/E: :math:`\mathrm{SE}(\ln \mathrm{O/E}) = \sqrt{(1 - \phi) / (n \phi)}`, and the interval :math:`e^{\pm z\, \mathrm{SE}}` has width
+      :math:`\omega` if :math:`\mathrm{SE} = \operatorname{arsinh}(\omega / 2) / z`.
     - Calibration slope: the variance is :math:`I_{00} / (n (I_{00} I_{11} - I_{01}^2))`, with
-      :math:`I_{jk} = \mathrm{E}[x^{j + k} \pi (1 - \pi)]` over the distribution of the linear predictor :math:`x` and
-      :math:`\operatorname{logit} \pi = \alpha + \beta x`. The integrals are computed by quadrature.
+      :math:`I_{jk} = \mathrm{E}[x^{j + k} \pi (1 - \pi)]` over the distribution of the linear predictor
+      :math:`x = \operatorname{logit} \pi`. The integrals are computed by quadrature.
     - C statistic :math:`C`, by Newcombe's formula:
       :math:`\mathrm{SE}^2 = C (1 - C) \left[1 + (n/2 - 1) \left(\frac{1 - C}{2 - C} + \frac{C}{1 + C}\right)\right] / (n^2 \phi (1 - \phi))`.
-    - Standardised net benefit at threshold :math:`t`, with sensitivity :math:`s`, specificity :math:`c` and
+    - Standardised net benefit at threshold :math:`t`, with sensitivity :math:`s` and specificity :math:`c` of the distribution and
       :math:`w = \frac{1 - \phi}{\phi} \frac{t}{1 - t}`: :math:`n\,\mathrm{SE}^2 = \frac{s (1 - s)}{\phi} + \frac{w^2 c (1 - c)}{1 - \phi} + \frac{w^2 (1 - c)^2}{\phi (1 - \phi)}`.
 
     The standard error of O/E treats the expected number of events as fixed and the risks as unknown, which is conservative: the interval of
     `expected_observed_ratio` uses the risks and is narrower.
 
-    Without `scores` and `linear_predictor`, the true log-odds among events and non-events are normal with variance
+    Without `scores`, the log-odds among events and non-events are normal with variance
     :math:`v = 2 \Phi^{-1}(C)^2` and means :math:`\operatorname{logit} \phi \pm v / 2`, for which prevalence and C statistic are as given.
 
     References
@@ -282,29 +244,19 @@ def precision_sample_size(
     standardised net benefit       0.3020  0.2000    872     175          0.2609 to 0.3431
     note: a calibrated model with these risks has C statistic 0.7090, not 0.6800: check the distribution
     """
-    anticipated = Anticipated(
-        scores, linear_predictor, prevalence, auroc, oe, intercept, slope, threshold, sensitivity, specificity
-    )
-    study = _study(anticipated)
-    check_choice(convention, "convention", ("exact", "pmvalsampsize"))
+    study = _study(scores, prevalence, auroc, threshold)
     check_fraction(level, "level")
-    given: dict[str, Any] = {
-        "oe_width": oe_width,
-        "slope_width": slope_width,
-        "auroc_width": auroc_width,
-        "net_benefit_width": net_benefit_width if threshold is not None else None,
-    }
-    widths = {key: check_positive(value, key) for key, value in given.items() if value is not None}
-    if "auroc_width" in widths:
-        _check_between(auroc_width, "auroc_width", 0, 1)
+    measures = _measures(study)
+    if widths is None:
+        widths = {name: WIDTHS[name] for name in measures}
     if not widths:
-        raise ArgumentError("oe_width", "every criterion is left out", "give at least one width")
-    rough = convention == "pmvalsampsize"
-    z = 1.96 if rough else two_sided_quantile(level)
-    measures = _measures(study, rough)
-    sizes = {key: measures[key].rows(width, z, rough) for key, width in widths.items()}
-    n = max(sizes.values())
-    return _result(study, measures, n, z, level, convention, widths, sizes)
+        raise ArgumentError("widths", "is empty", "name at least one measure")
+    for name, width in widths.items():
+        check_choice(name, "widths", tuple(measures))
+        check_positive(width, "widths")
+    z = two_sided_quantile(level)
+    sizes = {name: measures[name].rows(width, z) for name, width in widths.items()}
+    return _result(study, max(sizes.values()), level, sizes, widths)
 
 
 @documents_keywords(table=parameters_of(precision_sample_size))
@@ -312,15 +264,9 @@ def expected_precision(
     n: int,
     scores: Any = None,
     *,
-    linear_predictor: tuple[float, float] | None = None,
     prevalence: float | None = None,
     auroc: float | None = None,
-    oe: float | None = None,
-    intercept: float = 0.0,
-    slope: float = 1.0,
     threshold: float | None = None,
-    sensitivity: float | None = None,
-    specificity: float | None = None,
     level: float = 0.95,
 ) -> PrecisionResult:
     """Compute the expected confidence intervals of a validation study with a given number of rows.
@@ -333,15 +279,9 @@ def expected_precision(
     n : int
         Number of rows.
     scores
-    linear_predictor
     prevalence
     auroc
-    oe
-    intercept
-    slope
     threshold
-    sensitivity
-    specificity
     level
 
     Returns
@@ -352,9 +292,7 @@ def expected_precision(
     Raises
     ------
     ArgumentError
-        If an argument is out of range, or the distribution is given twice or not at all.
-    UndefinedMetricError
-        If all risks are equal, so the calibration slope cannot be estimated.
+        If an argument is out of range, or there is no distribution of the risks.
 
     See Also
     --------
@@ -371,53 +309,27 @@ def expected_precision(
     calibration slope        1.000  0.7730   1.227   0.4540
     C statistic             0.7090  0.6691  0.7488  0.07969
     """
-    anticipated = Anticipated(
-        scores, linear_predictor, prevalence, auroc, oe, intercept, slope, threshold, sensitivity, specificity
-    )
-    study = _study(anticipated)
+    study = _study(scores, prevalence, auroc, threshold)
     check_whole(n, "n", 2)
     check_fraction(level, "level")
-    measures = _measures(study, False)
-    widths, sizes = dict.fromkeys(measures), dict.fromkeys(measures, n)
-    return _result(study, measures, n, two_sided_quantile(level), level, "exact", widths, sizes)
+    return _result(study, n, level, dict.fromkeys(_measures(study), n), {})
 
 
 def _result(
-    study: _Study,
-    measures: Mapping[str, _Measure],
-    n: int,
-    z: float,
-    level: float,
-    convention: str,
-    widths: Mapping[str, float | None],
-    sizes: Mapping[str, int],
+    study: _Study, n: int, level: float, sizes: Mapping[str, int], widths: Mapping[str, float]
 ) -> PrecisionResult:
-    """The criteria with their required widths and numbers of rows, and their expected limits with `n` rows."""
+    """The criteria with their numbers of rows and required widths, and their expected limits with `n` rows."""
 
     def events(rows: int) -> int:
         return math.ceil(rows * study.prevalence * (1 - 1e-12))
 
-    criteria = []
-    for key, width in widths.items():
-        measure, rows = measures[key], sizes[key]
-        criteria.append(Criterion(measure.name, measure.value, width, rows, events(rows), *measure.ends(n, z)))
+    measures, z = _measures(study), two_sided_quantile(level)
+    criteria = [
+        Criterion(name, measures[name].value, widths.get(name), rows, events(rows), *measures[name].ends(n, z))
+        for name, rows in sizes.items()
+    ]
     note = _note(study, n)
-    return PrecisionResult(n, events(n), study.prevalence, tuple(criteria), level, study.description, convention, note)
-
-
-class Anticipated(NamedTuple):
-    """What is anticipated of a validation study, None where it follows from the distribution of the risks."""
-
-    scores: Any
-    linear_predictor: Any
-    prevalence: Any
-    auroc: Any
-    oe: Any
-    intercept: Any
-    slope: Any
-    threshold: Any
-    sensitivity: Any
-    specificity: Any
+    return PrecisionResult(n, events(n), study.prevalence, tuple(criteria), level, study.description, note)
 
 
 @dataclass(frozen=True)
@@ -429,105 +341,71 @@ class _Study:
     prevalence: float
     auroc: float
     implied_auroc: float
-    oe: float
-    slope: float
     information: tuple[float, float, float]
     threshold: float | None
     sensitivity: float
     specificity: float
-    derived: bool
-    """Whether sensitivity and specificity follow from the distribution."""
 
 
-def _study(anticipated: Anticipated) -> _Study:
+def _study(scores: Any, prevalence: Any, auroc: Any, threshold: Any) -> _Study:
     """Check what is anticipated, and derive what is not given from the distribution of the linear predictor."""
     from scipy.special import expit
 
-    _, _, prevalence, auroc, oe, intercept, slope, threshold, sensitivity, specificity = anticipated
-    for argument, low, high in (("prevalence", 0, 1), ("auroc", 0.5, 1), ("threshold", 0, 1)):
-        if (value := getattr(anticipated, argument)) is not None:
-            _check_between(value, argument, low, high)
-    for argument in ("sensitivity", "specificity"):
-        value = getattr(anticipated, argument)
-        if value is not None and not (is_number(value) and 0 <= value <= 1):
-            raise ArgumentError(argument, f"must lie in [0, 1]; got {value!r}", "for example 0.8")
-    if (sensitivity is None) != (specificity is None):
-        missing = "specificity" if specificity is None else "sensitivity"
-        raise ArgumentError(missing, "is missing", "give sensitivity and specificity, or neither")
-    if oe is not None:
-        check_positive(oe, "oe")
-    check_positive(slope, "slope")
-    if not (is_number(intercept) and math.isfinite(intercept)):
-        raise ArgumentError("intercept", f"must be a finite number; got {intercept!r}", "for example 0")
-    x, share, description = _linear_predictor(anticipated)
-    truth, weight = expit(intercept + slope * x), share * expit(intercept + slope * x) * expit(-intercept - slope * x)
-    risk = expit(x)
-    mean_risk, rate = math.fsum(share * risk), math.fsum(share * truth)
-    information = (math.fsum(weight), math.fsum(weight * x), math.fsum(weight * x * x))
-    yes, no = share * truth / rate, share * (1 - truth) / (1 - rate)
+    for argument, value, low in (("prevalence", prevalence, 0), ("auroc", auroc, 0.5), ("threshold", threshold, 0)):
+        if value is not None and not (is_number(value) and low < value < 1):
+            problem = f"must lie between {low:g} and 1; got {value!r}"
+            raise ArgumentError(argument, problem, f"for example {0.8 if argument == 'auroc' else 0.1}")
+    x, share, description = _linear_predictor(scores, prevalence, auroc, threshold)
+    risk, weight = expit(x), share * expit(x) * expit(-x)
+    mean_risk = math.fsum(share * risk)
+    yes, no = share * risk / mean_risk, share * (1 - risk) / (1 - mean_risk)
     above = risk >= (threshold if threshold is not None else 0.5)
     implied = math.fsum(yes * (np.cumsum(no) - no / 2))
-    derived = sensitivity is None
     return _Study(
         description,
         mean_risk,
-        rate if prevalence is None else float(prevalence),
+        mean_risk if prevalence is None else float(prevalence),
         implied if auroc is None else float(auroc),
         implied,
-        rate / mean_risk if oe is None else float(oe),
-        float(slope),
-        information,
-        None if threshold is None else float(threshold),
-        math.fsum(yes[above]) if derived else float(sensitivity),
-        math.fsum(no[~above]) if derived else float(specificity),
-        derived,
+        (math.fsum(weight), math.fsum(weight * x), math.fsum(weight * x * x)),
+        threshold,
+        math.fsum(yes[above]),
+        math.fsum(no[~above]),
     )
 
 
-def _linear_predictor(anticipated: Anticipated) -> tuple[Floats, Floats, str]:
+def _linear_predictor(scores: Any, prevalence: Any, auroc: Any, threshold: Any) -> tuple[Floats, Floats, str]:
     """Nodes of the distribution of the linear predictor in increasing order, their shares, and a description."""
-    scores, normal, prevalence, auroc, _, intercept, slope, threshold, *_ = anticipated
-    if scores is not None and normal is not None:
-        raise ArgumentError("linear_predictor", "cannot be combined with scores", "give one of them")
+    cuts = [] if threshold is None else [float(threshold)]
     if scores is not None:
-        nodes = nodes_of(scores, as_warp(lambda s: s), [] if threshold is None else [threshold])
+        nodes = nodes_of(scores, as_warp(lambda s: s), cuts)
         if isinstance(scores, tuple):
             return nodes.log_odds, nodes.share, f"risks from Beta({scores[0]:g}, {scores[1]:g})"
         if not np.isfinite(nodes.log_odds).all():
             problem = "holds risks of exactly 0 or 1, whose log-odds are infinite"
             raise ArgumentError("scores", problem, "clip them, for example to 0.001")
         return nodes.log_odds, nodes.share, "recorded risks"
-    if normal is not None:
-        is_pair = isinstance(normal, (tuple, list)) and len(normal) == 2 and all(map(is_number, normal))
-        if not is_pair or not (math.isfinite(normal[0]) and 0 < normal[1] < math.inf):
-            problem = f"must be a mean and a positive standard deviation; got {normal!r}"
-            raise ArgumentError("linear_predictor", problem, "for example (-1.5, 1)")
-        parts = [(1.0, float(normal[0]), float(normal[1]))]
-        text = f"linear predictor normal with mean {normal[0]:g} and SD {normal[1]:g}"
-    else:
-        if prevalence is None or auroc is None:
-            problem = f"is missing, and so is {'prevalence' if prevalence is None else 'auroc'}"
-            raise ArgumentError("scores", problem, "give the distribution of the risks, or prevalence and auroc")
-        spread = 2 * normal_quantile(auroc) ** 2
-        middle = math.log(prevalence / (1 - prevalence))
-        parts = [
-            (part, (middle + sign * spread / 2 - intercept) / slope, math.sqrt(spread) / slope)
-            for part, sign in ((prevalence, 1), (1 - prevalence, -1))
-        ]
-        text = "linear predictor normal among events and non-events"
-    cut = [] if threshold is None else [math.log(threshold / (1 - threshold))]
-    return *_normal_nodes(parts, cut), text
+    if prevalence is None or auroc is None:
+        problem = f"is missing, and so is {'prevalence' if prevalence is None else 'auroc'}"
+        raise ArgumentError("scores", problem, "give the distribution of the risks, or prevalence and auroc")
+    variance = 2 * normal_quantile(auroc) ** 2
+    middle = math.log(prevalence / (1 - prevalence))
+    parts = ((prevalence, middle + variance / 2), (1 - prevalence, middle - variance / 2))
+    cuts = [math.log(cut / (1 - cut)) for cut in cuts]
+    return *_normal_nodes(parts, math.sqrt(variance), cuts), "linear predictor normal among events and non-events"
 
 
-def _normal_nodes(parts: list[tuple[float, float, float]], cuts: list[float]) -> tuple[Floats, Floats]:
-    """Nodes and shares of a mixture of normal distributions, given as (share, mean, SD), by Gauss-Legendre rules between the cuts."""
-    low = min(mean - REACH * sd for _, mean, sd in parts)
-    high = max(mean + REACH * sd for _, mean, sd in parts)
+def _normal_nodes(
+    parts: Sequence[tuple[float, float]], deviation: float, cuts: Sequence[float]
+) -> tuple[Floats, Floats]:
+    """Nodes and shares of a mixture of normal distributions, given as (share, mean), by Gauss-Legendre rules between the cuts."""
+    low = min(mean for _, mean in parts) - REACH * deviation
+    high = max(mean for _, mean in parts) + REACH * deviation
     node, weight = np.polynomial.legendre.leggauss(NODES)
     ends = np.array([low, *(cut for cut in cuts if low < cut < high), high])
     half = np.diff(ends)[:, None] / 2
     x = (ends[:-1, None] + half * (1 + node)).ravel()
-    density = sum(share / sd * np.exp(-np.square((x - mean) / sd) / 2) for share, mean, sd in parts)
+    density = sum(share * np.exp(-np.square((x - mean) / deviation) / 2) for share, mean in parts)
     mass = (half * weight).ravel() * density
     return x, mass / mass.sum()
 
@@ -542,8 +420,6 @@ class _Measure:
     invert: Callable[[float], float]
     """Number of rows for a variance."""
     is_log: bool = False
-    decimals: int | None = None
-    """Decimals to which pmvalsampsize rounds the standard error that it searches; None where it does not search."""
 
     def ends(self, n: int, z: float) -> tuple[float, float]:
         half = z * math.sqrt(self.variance(n))
@@ -551,49 +427,43 @@ class _Measure:
             return self.value * math.exp(-half), self.value * math.exp(half)
         return self.value - half, self.value + half
 
-    def rows(self, width: float, z: float, rough: bool) -> int:
+    def rows(self, width: float, z: float) -> int:
         error = math.asinh(width / (2 * self.value)) / z if self.is_log else width / (2 * z)
-        if rough and self.decimals is not None:
-            error = round(math.ceil(error / STEP - 1e-9) * STEP, self.decimals)
         needed = self.invert(error * error)
         if math.isinf(needed):
-            raise UndefinedMetricError(
-                self.name, "all risks are equal", "give a distribution of risks that vary, or slope_width=None"
-            )
+            problem = "all risks are equal"
+            raise UndefinedMetricError(self.name, problem, "give risks that vary, or widths without it")
         return max(2, math.ceil(needed * (1 - 1e-12)))
 
 
-def _measures(study: _Study, rough: bool) -> dict[str, _Measure]:
-    """The measures, by the keyword of their width."""
+def _measures(study: _Study) -> dict[str, _Measure]:
+    """The measures by name."""
     rate, c = study.prevalence, study.auroc
-    found = {}
 
-    def simple(key: str, name: str, value: float, each: float, **more: Any) -> None:
-        found[key] = _Measure(name, value, lambda n: each / n, lambda variance: each / variance, **more)
+    def mean(name: str, value: float, each: float, is_log: bool = False) -> _Measure:
+        """A measure whose variance is `each` over the number of rows."""
+        return _Measure(name, value, lambda n: each / n, lambda variance: each / variance, is_log)
 
-    simple("oe_width", "O/E", study.oe, (1 - rate) / rate, is_log=True, decimals=4)
     i00, i01, i11 = study.information
     determinant = i00 * i11 - i01 * i01
-    simple(
-        "slope_width",
-        "calibration slope",
-        study.slope,
-        i00 / determinant if determinant > 1e-12 * i00 * i11 else math.inf,
-    )
+    of_slope = i00 / determinant if determinant > 1e-12 * i00 * i11 else math.inf
     scale = c * (1 - c) / (rate * (1 - rate))
     part = (1 - c) / (2 - c) + c / (1 + c)
-    found["auroc_width"] = _Measure(
-        "C statistic",
-        c,
-        lambda n: scale * (1 - part + part * n / 2) / n**2,
-        lambda variance: (
-            (scale * part / 2 + math.sqrt((scale * part / 2) ** 2 + 4 * variance * scale * (1 - part))) / (2 * variance)
+    measures = [
+        mean("O/E", 1.0, (1 - rate) / rate, is_log=True),
+        mean("calibration slope", 1.0, of_slope),
+        _Measure(
+            "C statistic",
+            c,
+            lambda n: scale * (1 - part + part * n / 2) / n**2,
+            lambda variance: (
+                (scale * part / 2 + math.sqrt((scale * part / 2) ** 2 + 4 * variance * scale * (1 - part)))
+                / (2 * variance)
+            ),
         ),
-    )
+    ]
     if study.threshold is not None:
         sensitivity, specificity = study.sensitivity, study.specificity
-        if rough and study.derived:
-            sensitivity, specificity = round(sensitivity, 2), round(specificity, 2)
         w = (1 - rate) / rate * study.threshold / (1 - study.threshold)
         each = (
             sensitivity * (1 - sensitivity) / rate
@@ -603,18 +473,15 @@ def _measures(study: _Study, rough: bool) -> dict[str, _Measure]:
         if each == 0:
             problem = f"no risk reaches {study.threshold:g}, so the net benefit is 0 and has no interval"
             raise ArgumentError("threshold", problem, "choose a threshold inside the range of the risks")
-        benefit = sensitivity - w * (1 - specificity)
-        simple("net_benefit_width", "standardised net benefit", benefit, each, decimals=3)
-    return found
+        measures.append(mean("standardised net benefit", sensitivity - w * (1 - specificity), each))
+    return {measure.name: measure for measure in measures}
 
 
 def _note(study: _Study, n: int) -> str:
     notes = []
-    expected = study.mean_risk * study.oe
-    if abs(study.prevalence - expected) > NEAR * study.prevalence:
+    if abs(study.prevalence - study.mean_risk) > NEAR * study.prevalence:
         notes.append(
-            f"the mean risk {number(study.mean_risk)} and O/E {number(study.oe)} imply a prevalence of {number(expected)}, "
-            f"not {number(study.prevalence)}: check the distribution"
+            f"the mean risk {number(study.mean_risk)} is not the prevalence {number(study.prevalence)}: check the distribution"
         )
     if abs(study.auroc - study.implied_auroc) > CLOSE:
         notes.append(
@@ -625,11 +492,3 @@ def _note(study: _Study, n: int) -> str:
     if fewer < FEW:
         notes.append(f"only {fewer:.0f} rows have the rarer outcome; with fewer than {FEW} the formulas are rough")
     return "; ".join(notes)
-
-
-def _check_between(value: Any, argument: str, low: float, high: float) -> None:
-    if not (is_number(value) and low < value < high):
-        middle = 0.8 if argument == "auroc" else 0.1
-        raise ArgumentError(
-            argument, f"must lie between {low:g} and {high:g}; got {value!r}", f"for example {middle:g}"
-        )

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ROWS_INSTEAD, ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import ROWS_INSTEAD, ArgumentError, LensError, WeightsNotSupportedError
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number, pvalue_clause, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView, Lens
-from ..views.resolve import Source as AnySource
-from ..views.resolve import resolve, views_of
+from ..views.resolve import Source, resolve
 from ..views.view import Summary, VectorView, View
 from .e_values import (
     beta_increments,
@@ -34,7 +33,7 @@ from .e_values import (
     transforms,
 )
 from .seeds import generator, seed_of
-from .significance import Source, refuse_rows_by_label
+from .significance import single_view
 
 Floats = NDArray[np.float64]
 
@@ -157,7 +156,6 @@ def safe_hosmer_lemeshow(
     alpha: float = 0.05,
     lens: str | Lens = "auto",
     rng: Any = 0,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> EValue:
@@ -180,7 +178,6 @@ def safe_hosmer_lemeshow(
     lens
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator of the splits.
-    where
     sample_weight
     pos_label
 
@@ -225,8 +222,7 @@ def safe_hosmer_lemeshow(
     """
     check_fraction(alpha, "alpha", 0.05)
     check_whole(splits, "splits")
-    source = resolve(y_true, y_prob, sample_weight, pos_label, where)
-    view = _one_score(_ordered(source, lens, where, "safe_hosmer_lemeshow"))
+    view = _one_score(_ordered("safe_hosmer_lemeshow", resolve(y_true, y_prob, sample_weight, pos_label), lens))
     if sequential:
         log_path = likelihood_path(view.outcome, view.score, past_isotonic_rates(view.outcome, view.score))
         return _result("isotonic, row by row", view, alpha, log_path)
@@ -243,7 +239,6 @@ def sequential_test(
     bins: int | None = None,
     alpha: float = 0.05,
     lens: str | Lens = "auto",
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> EValue:
@@ -263,7 +258,6 @@ def sequential_test(
         deviations and overconfidence.
     alpha
     lens
-    where
     sample_weight
     pos_label
 
@@ -304,8 +298,7 @@ def sequential_test(
     (True, 9)
     """
     check_fraction(alpha, "alpha", 0.05)
-    source = resolve(y_true, y_prob, sample_weight, pos_label, where)
-    view = _one_score(_ordered(source, lens, where, "sequential_test"))
+    view = _one_score(_ordered("sequential_test", resolve(y_true, y_prob, sample_weight, pos_label), lens))
     outcome, score = view.outcome, view.score
     whole = np.cumsum(newton_increments(outcome, score))
     if bins is None:
@@ -336,7 +329,6 @@ def pit_test(
     alpha: float = 0.05,
     lens: str | Lens = "canonical",
     rng: Any = 0,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> EValue:
@@ -358,7 +350,6 @@ def pit_test(
         The predictions to evaluate; by default the full distribution over the classes.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator of the randomised transforms.
-    where
     sample_weight
     pos_label
 
@@ -396,7 +387,7 @@ def pit_test(
     """
     check_fraction(alpha, "alpha", 0.05)
     check_whole(lag, "lag")
-    view = _ordered(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, where, "pit_test")
+    view = _ordered("pit_test", resolve(y_true, y_prob, sample_weight, pos_label), lens, "canonical")
     point, impossible = transforms(view.as_vector() if isinstance(view, View) else view, generator(seed_of(rng), 0))
     paths = []
     for start in range(min(lag, view.n)):
@@ -428,27 +419,14 @@ def _result(
     return EValue(method, view.n, view.lens, alpha, anytime, log_path if anytime else log_path[-1:], ends)
 
 
-def one_view(source: Source, lens: str | Lens, who: str) -> AnyView:
-    """The single view of hard labels that a lens yields."""
-    views = views_of(source, lens, "canonical")
-    if len(views) > 1:
-        raise LensError(
-            "lens", f"{who} requires one event per row; this lens has {len(views)}", "use 'class:NAME' or 'top_label'"
-        )
-    if views[0].is_soft:
-        raise UndefinedMetricError(who, "is not defined for soft labels")
-    return views[0]
-
-
-def _ordered(source: AnySource, lens: str | Lens, where: Any, who: str) -> AnyView:
+def _ordered(name: str, source: Source, lens: str | Lens, usual: str = "auto") -> AnyView:
+    """The single view of rows in their order, without weights."""
     if isinstance(source, Summary):
-        raise ArgumentError(
-            "y_true", f"{who} requires the order of the rows, which a sketch does not keep", ROWS_INSTEAD
-        )
-    refuse_rows_by_label(where)
-    view = one_view(source, lens, who)
+        problem = f"{name} requires the order of the rows, which a sketch does not keep"
+        raise ArgumentError("y_true", problem, ROWS_INSTEAD)
+    view = single_view(name, source, lens, usual)
     if view.weight is not None and (view.weight != 1).any():
-        raise WeightsNotSupportedError(who, "does not support weights", "drop the weights")
+        raise WeightsNotSupportedError(name, "does not support weights", "drop the weights")
     return view
 
 

@@ -8,18 +8,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, CalibrantError, UndefinedMetricError
+from ..errors import ArgumentError, CalibrantError, LensError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import OWN_TESTS, Metric, catalogue
+from ..metrics.reliability_curve import one_question
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..views.keywords import check_options, documents_keywords
-from ..views.lenses import Lens, has_one_event, shared_name, single_event, value_options
+from ..views.lenses import AnyView, Lens, has_one_event, shared_name, single_event, value_options
 from ..views.resolve import Source as AnySource
-from ..views.resolve import resolve
+from ..views.resolve import resolve, views_of
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
 from .cells import Draws, Same, shared
+from .fitted import refuse_importance
 from .metric_tests import ANY_SIDE, NULL_DRAWS, OwnTest, TestInput, TestOutcome, default_test, usual_side
 from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
@@ -319,11 +321,23 @@ def read_source(
     return source.view(lens or "auto"), {**options}
 
 
-def source_to_test(y_true: Any, y_prob: Any, sample_weight: Any, pos_label: Any, where: Any) -> Source:
-    """Predictions or a view, of rows that were not selected by their labels."""
-    refuse_rows_by_label(where)
-    source = resolve(y_true, y_prob, sample_weight, pos_label, where)
-    return source.view() if isinstance(source, Summary) else source
+def single_view(name: str, source: AnySource, lens: Any, usual: str = "auto") -> AnyView:
+    """The single view of hard labels that a lens yields; `name` is the public function that was called."""
+    views = views_of(source, lens, usual)
+    if len(views) > 1:
+        raise LensError("lens", f"{name} tests one event at a time", one_question(source))
+    if views[0].is_soft:
+        raise UndefinedMetricError(name, "is not defined for soft labels")
+    return views[0]
+
+
+def view_to_test(name: str, source: AnySource, lens: Any) -> View:
+    """The view of one score per row that is tested, with hard labels and without importance weights."""
+    view = single_view(name, source, lens)
+    if isinstance(view, VectorView):
+        raise LensError("lens", f"{name} requires one score per row", one_question(source))
+    refuse_importance(view, name, "drop them, or use assess(metric='cox_slope', method='sandwich')")
+    return view
 
 
 def refuse_rows_by_label(where: Any) -> None:

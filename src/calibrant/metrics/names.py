@@ -25,6 +25,8 @@ WITH_OPTION = {
         "standardised mortality ratio",
         "SMR",
     ),
+    ("ece_em", "lens='top_label'"): ("top-1 ECE",),
+    ("gece", "distance='interval' and interval=(low, high)"): ("inter-interval distance",),
 }
 # A suggestion shares at least this fraction of its words, or of its letters, with an unknown name.
 WORDS, LETTERS = 0.3, 0.75
