@@ -160,14 +160,6 @@ def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Pa
         assert text in errors
 
 
-def test_the_clinical_table_is_printed(run: Run, old: Path) -> None:
-    code, printed, errors = run("clinical", old, "--prob", "p", "--resamples", "0")
-    assert (code, errors) == (0, "")
-    assert "Calibration slope" in printed
-    code, printed, _ = run("clinical", old, "--prob", "p", "--level", "0.5", "--resamples", "20", "--json")
-    assert json.loads(printed)["rows"][0]["id"] == "n"
-
-
 def test_gates_and_options_of_the_clinical_table(run: Run, old: Path) -> None:
     table = ("clinical", old, "--prob", "p", "--resamples", "0")
     code, _, errors = run(*table, "--fail-if", "slope < 99", "--fail-if", "ici > 9")
