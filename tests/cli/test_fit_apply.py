@@ -121,18 +121,6 @@ def test_fit_as_json_with_its_options(tmp_path: Path, validation: Path, run: Run
     assert found["candidates"][1]["loss"] == pytest.approx(expected.candidates[1].loss)
 
 
-def test_fit_safely(tmp_path: Path, validation: Path, run: Run) -> None:
-    code, out, err = run("fit", validation, "--method", "temperature", "--safe", "0.05", "--out", tmp_path / "m.json")
-    assert (code, err) == (0, "")
-    expected = cal.recalibrate(LABELS, PROBS, method="temperature", safe=0.05)
-    assert out.startswith(repr(expected))
-    assert "mean confidence exceeds accuracy with probability at most 0.05" in out
-    assert isinstance(cal.load(tmp_path / "m.json"), cal.SafeCalibration)
-    code, _, err = run("fit", validation, "--safe", "2", "--out", tmp_path / "m.json")
-    assert code == 2
-    assert "--safe: must lie between 0 and 1; got 2.0; for example 0.05" in err
-
-
 def test_a_calibrated_model_is_left_alone(tmp_path: Path, run: Run) -> None:
     rng = np.random.default_rng(0)
     p = rng.random(400)
@@ -384,7 +372,7 @@ def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_row
         (("fit", validation, "--where", "id < 5", *target), "at least 10 are required"),
         (
             ("select", validation),
-            "--accuracy: exactly one target is required: accuracy, coverage or cost; got none; use --accuracy 0.95",
+            "--accuracy: exactly one target is required: accuracy or coverage; got none; use --accuracy 0.95",
         ),
         (("select", validation, "--accuracy", "1.5"), "accuracy"),
         (("run", "--validation", validation, "--test", two, "--out", tmp_path / "o"), "--label"),
@@ -412,8 +400,6 @@ def test_select_prints_threshold_promise_and_coverage(tmp_path: Path, run: Run) 
     assert (code, out) == (0, f"{expected!r}\n")
     code, out, _ = run("select", tmp_path / "t.csv", "--coverage", "0.8", "--json")
     assert (code, json.loads(out)["coverage"] >= 0.8) == (0, True)
-    code, out, _ = run("select", tmp_path / "t.csv", "--cost", "10", "1", "--json")
-    assert (code, json.loads(out)["method"]) == (0, "bonferroni")
 
 
 def test_select_fails_where_nothing_can_be_promised(tmp_path: Path, run: Run) -> None:

@@ -181,21 +181,4 @@ def test_refusals() -> None:
     with pytest.raises(WeightsNotSupportedError, match="weight"):
         locate_change([View(B, Y.astype(np.uint8), np.arange(1, 11) / 3, "importance")])
     with pytest.raises(InputError, match="to_dict"):
-        EDetector.of_dict({"format": 1})
-
-
-# As a store held it before alternatives had their name; the keys are part of the format.
-STORED = """
-{"format": 1, "alternatives": {"shifts": [-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0], "slopes": [0.5, 0.7, 1.4,
-2.0], "learner": null}, "run_length": 24000.0, "kind": "sr", "lens": "binary", "windows": 3, "rows": 38, "logs":
-[-2.592390349461683, -0.936040991400124, -0.03428691545505447, 0.6226755404458392, 1.5843041644448257,
-2.2915971934377164, 3.312219673302331, 4.499035256286527, -0.5482935086203582, 0.3981672184981426,
-1.0702389955852765, 0.40122725364820466], "alarms": []}
-"""
-
-
-def test_a_state_in_an_old_store_goes_on() -> None:
-    state = EDetector.of_dict(json.loads(STORED))
-    assert state.to_dict() == json.loads(STORED)
-    assert (state.windows, state.rows, state.alternatives.learner) == (3, 38, None)
-    assert state.update(cal.Sketch.of([1], [0.2])).log_value > state.log_value
+        EDetector.of_dict({})

@@ -154,7 +154,7 @@ def test_the_share_of_error_removed_is_that_of_held_out_data(multiclass: Report)
     p = Predictions(LABELS, PROBS)
     fold = fold_of_rows(TrainingData(p), 5)
     calibrators = {name: METHODS[name]() for name in ("none", found.method)}
-    held = CrossValidation(calibrators, p, fold, "nll", list(calibrators)).fits[found.method].probs
+    held = CrossValidation(calibrators, p, fold, "nll").fits[found.method].probs
     before, after = cal.smece(LABELS, PROBS), cal.smece(LABELS, held)
     assert (found.before, found.after) == (before, after)
     assert found.pvalue_after == assess(LABELS, held).pvalue

@@ -36,13 +36,12 @@ def fit_calibrator(
     loss: str,
     folds: int,
     seed: int,
-    safe: float | None = None,
     lens: str | None = None,
 ) -> Recalibration:
     """Fit the best of the methods named; the calibrator keeps the names of the classes."""
     names: Any = [name.strip() for name in method.split(",")]
     chosen = names[0] if len(names) == 1 else names
-    return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=lens)  # type: ignore[arg-type]
+    return recalibrate(p, method=chosen, loss=loss, folds=folds, rng=seed, lens=lens)  # type: ignore[arg-type]
 
 
 def rows_in(p: Predictions) -> int:
@@ -167,33 +166,25 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
 @click.option(
     "--coverage", type=float, metavar="SHARE", help="Minimum share of accepted predictions, in place of --accuracy."
 )
-@click.option(
-    "--cost",
-    type=(float, float),
-    metavar="ERROR REVIEW",
-    help="Costs of a wrong answer and of a review, in place of --accuracy.",
-)
 @options.guarantee_option
 @click.option(
     "--method",
     type=click.Choice(["sequence", "conformal", "bonferroni", "sgr"]),
-    help="How the threshold is chosen; sequence by default, bonferroni for costs.",
+    help="How the threshold is chosen; sequence by default.",
 )
 @click.option("--lens", help="What is accepted: top_label (default), class:NAME, ...")
 @options.calibrator_option
 @options.json_option
 @options.debug_option
-def run_select(
-    file: str, *, cost: tuple[float, float] | None, calibrator: str | None, as_json: bool, **options: Any
-) -> bool:
-    """Choose a confidence threshold for accepting predictions, with a guaranteed accuracy, coverage or cost.
+def run_select(file: str, *, calibrator: str | None, as_json: bool, **options: Any) -> bool:
+    """Choose a confidence threshold for accepting predictions, with a guaranteed accuracy or coverage.
 
     Neither the model nor its calibrator may have been fitted on FILE. Exits with 1 if no threshold satisfies the guarantee.
     """
     p = Source.take(file, options).read()
     if calibrator is not None:
         p = calibrated(p, calibrator)
-    chosen = choose_threshold(p, cost={"error": cost[0], "review": cost[1]} if cost else None, **options)
+    chosen = choose_threshold(p, **options)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **chosen.to_dict()})
     else:

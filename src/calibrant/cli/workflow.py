@@ -181,7 +181,7 @@ def run(
     Writes calibrator.json, metrics.json, calibrated.parquet and report.html.
     """
     gates, draws, source = Gates.take(options), Draws.take(options), Source.take(test, options)
-    fit = {name: options.pop(name) for name in ("method", "loss", "safe", "folds")} | {"seed": draws.seed}
+    fit = {name: options.pop(name) for name in ("method", "loss", "folds")} | {"seed": draws.seed}
     conditions = metric_conditions(gates)
     names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     if not 0 <= hold_out < 1:

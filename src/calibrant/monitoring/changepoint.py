@@ -21,7 +21,6 @@ Floats = NDArray[np.float64]
 Kind = Literal["sr", "cusum"]
 # Used for infinity in sums, to avoid differences of two infinities.
 HUGE = 1e9
-FORMAT = 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,7 +102,7 @@ class EDetector(Record):
         """
         plain = {name: getattr(self, name) for name in ("run_length", "kind", "lens", "windows", "rows")}
         state = {"logs": json_floats(self.logs), "alarms": list(self.alarms)}
-        return {"format": FORMAT, "alternatives": self.alternatives.to_dict(), **plain, **state}
+        return {"alternatives": self.alternatives.to_dict(), **plain, **state}
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> EDetector:
