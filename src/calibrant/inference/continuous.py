@@ -158,14 +158,7 @@ def assess_density(
     gamma forecasts, the level of 5% of ``alternative="greater"`` was between 3.8% and 7.3% with 20 rows, 4.5% and 5.9% with 50
     rows, and 4.7% and 5.3% with 200 rows; that of ``alternative="less"`` was up to 8% with 20 rows and 6.5% with 50. With fewer than
     20 rows the result is marked as approximate. Smaller levels require more rows: :math:`20 (\ln \alpha / \ln 0.05)^2`. Rows must be
-    independent within a group; see `assess_gaussian` on tracks.
-
-    With ``pooling="holm"`` the tests of G groups are used at the level `alpha` / G, and Holm's adjustment inherits their error in the
-    tail. For 50 independent groups of 20 rows the family-wise error rate at a nominal 5% was up to 22% for ``"less"`` and 15% for
-    ``"two-sided"``, and 0.4 to 1.6% for ``"greater"``, which then has little power; with 50 rows per group 10.5%, 7% and 2 to 3%; with
-    100 rows 8%, 6% and 3 to 4%. The pooled result is marked as approximate unless each group has the number of rows above for the level
-    `alpha` / G, such as 63 for 10 groups and 107 for 50; the family-wise error rate is then at most 8%, as that of one test with 20
-    rows. The variance of one row is unknown: a group of one row has the p-value 1 and counts as a group; ``null_distribution`` names it.
+    independent; see `assess_gaussian` on tracks.
 
     If a value with density 0 was observed, the p-value for overconfidence is 0.
 
@@ -289,7 +282,7 @@ def _enough_rows(alpha: float) -> int:
 
     The relative error of a tail is of the order of the fourth power of the quantile over the number of rows, and the squared quantile of
     the order of the logarithm of the level. In simulations the family-wise error rate of 2 groups of 31 rows, 10 of 63 and
-    50 of 107 was at most 8%.
+    50 of 107, each at the level divided by their number, was at most 8%.
     """
     return max(ENOUGH_ROWS, math.ceil(ENOUGH_ROWS * (math.log(alpha) / math.log(0.05)) ** 2 - SAME))
 
