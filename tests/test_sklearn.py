@@ -81,15 +81,6 @@ def test_it_lives_in_pipelines_and_searches() -> None:
     assert cal.brier(labels, search.predict_proba(test)) < 0.06
 
 
-def test_maps_are_estimators_too() -> None:
-    train, _, y, _ = CANCER
-    scores = GaussianNB().fit(train[:200], y[:200]).predict_proba(train[200:])[:, 1]
-    for calibrator in (cal.TemperatureScaling(), cal.PlattScaling(), cal.IsotonicCalibration()):
-        copy = clone(calibrator)
-        assert copy.get_params() == calibrator.get_params()
-        assert copy.fit(scores, y[200:]).predict_proba(scores[:5] * 0.9).shape == (5, 2)
-
-
 @pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 def test_scorers_are_the_metrics_with_larger_being_better() -> None:
     train, test, y, labels = CANCER
@@ -187,23 +178,6 @@ def test_scores_of_pairs_of_classes_are_refused(classes: int) -> None:
     assert fine.score(X, y) > 0.95
 
 
-class Pairs(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Scores each pair of its classes, and has no option that says so."""
-
-    def fit(self, X: Any, y: Any) -> Pairs:
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, X: Any) -> Any:
-        return X[:, : len(self.classes_) * (len(self.classes_) - 1) // 2]
-
-
-def test_scores_of_pairs_are_told_by_their_number() -> None:
-    X, y = load_digits(n_class=4, return_X_y=True)
-    with raises(cal.errors.ArgumentError, "estimator"):
-        CalibratedModel(Pairs().fit(X, y), cv="prefit").fit(X, y)
-
-
 def test_a_chosen_map_whose_fit_warned_says_so() -> None:
     rng = np.random.default_rng(1)
     y = rng.integers(0, 3, 120)
@@ -216,17 +190,15 @@ def test_a_chosen_map_whose_fit_warned_says_so() -> None:
     assert isinstance(found.calibrator_, cal.TemperatureScaling)
 
 
-class Passing(Pairs):
+class Passing(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Gives its features as scores."""
+
+    def fit(self, X: Any, y: Any) -> Passing:
+        self.classes_ = np.unique(y)
+        return self
 
     def decision_function(self, X: Any) -> Any:
         return X
-
-
-def test_two_classes_have_one_pair() -> None:
-    train, test, y, labels = CANCER
-    model = CalibratedModel(SVC(decision_function_shape="ovo"), method="temperature", cv=3).fit(train, y)
-    assert model.score(test, labels) > 0.85
 
 
 def test_one_class_is_nothing_to_calibrate() -> None:
@@ -371,16 +343,6 @@ def test_logits_of_a_model_with_probabilities_alone_are_their_logarithms(classes
     assert found.calibrator_.temperature_ == pytest.approx(wanted.temperature_, rel=1e-9)
     rows = X[300:]
     assert found.predict_proba(rows) == pytest.approx(wanted.predict_proba(model.predict_proba(rows)), abs=1e-9)
-
-
-def test_platt_scaling_of_the_decision_function_is_that_of_scikit_learn() -> None:
-    from sklearn.calibration import CalibratedClassifierCV
-
-    train, test, y, _ = CANCER
-    model = make_pipeline(StandardScaler(), LogisticRegression())
-    ours = CalibratedModel(model, method=cal.PlattScaling(input="logit")).fit(train, y)
-    theirs = CalibratedClassifierCV(model, method="sigmoid", cv=5, ensemble=False).fit(train, y)
-    assert ours.predict_proba(test) == pytest.approx(theirs.predict_proba(test), abs=1e-5)
 
 
 def test_a_calibrator_of_probabilities_needs_some() -> None:

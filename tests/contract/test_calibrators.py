@@ -1,9 +1,12 @@
-"""Properties of every calibrator: only ratios of importance matter, counts are repeated rows, and the order of rows means nothing."""
+"""Properties of every calibrator: probabilities, weights, counts, order of rows and columns, refits, names of classes, and errors."""
 
 from __future__ import annotations
 
+import copy
 import warnings
-from typing import Any
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -11,8 +14,10 @@ from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.recalibration.base import Calibrator
+from calibrant.recalibration.binary import Multiclass, ScoreCalibrator
 from calibrant.recalibration.grouped import GroupedCalibrator
 from calibrant.recalibration.methods import METHODS, TYPES
+from tests.calling import raises
 from tests.in_turn import spread
 
 from .problems import COLUMNS, Problem, random_problem
@@ -40,6 +45,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 }
 SOLVED = 1e-5  # how far a search for the optimum may stop from it, in probability
 SCALES = (1000, 0.001, np.pi)
+SPLIT = ("CrossVennAbers", "MatrixScaling", "DirichletCalibration")  # into folds by the numbers of the classes
 
 
 Variant = tuple[str, dict[str, Any]]
@@ -166,3 +172,128 @@ def test_the_order_of_rows_with_sharp_logits_changes_nothing(name: str, k: int) 
     wanted = applied(np.arange(400))
     for _ in range(2):
         assert applied(rng.permutation(400)) == pytest.approx(wanted, abs=SOLVED)
+
+
+def fit(variant: Variant, given: Problem, labels: Any = None) -> Calibrator:
+    """The calibrator fitted to a problem; `labels` in place of its own."""
+    calibrator = made(variant, given.k)
+    words = {"groups": given.groups} if isinstance(calibrator, GroupedCalibrator) else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cal.CalibrantWarning)
+        return calibrator.fit(given.p, given.y if labels is None else labels, **words)
+
+
+def apply(calibrator: Calibrator, new: Problem) -> NDArray[np.float64]:
+    words = {"groups": new.groups} if isinstance(calibrator, GroupedCalibrator) else {}
+    return calibrator.predict_proba(new.p, **words)
+
+
+@shapes
+@every_calibrator
+def test_probabilities_refits_and_errors(variant: Variant, shape: str) -> None:
+    given, new = problems(shape, True)
+    with pytest.raises(cal.errors.NotFittedError):
+        apply(made(variant, given.k), new)
+    calibrator = fit(variant, given)
+    rows = apply(calibrator, new)
+    assert rows.shape == (new.n, given.k)
+    assert ((rows >= 0) & (rows <= 1)).all()
+    assert np.abs(rows.sum(axis=1) - 1).max() <= 1e-12
+    if calibrator.keeps_argmax:
+        predicted = new.p.argmax(axis=1) if new.p.ndim == 2 else (new.p > 0.5).astype(int)
+        assert (rows[np.arange(new.n), predicted] >= rows.max(axis=1) - 1e-12).all()
+    assert "\n" not in repr(calibrator)
+    assert len(repr(calibrator)) < 300
+    other = random_problem(shape, 5, n=90)
+    words = {"groups": other.groups} if isinstance(calibrator, GroupedCalibrator) else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cal.CalibrantWarning)
+        fit(variant, other)
+        calibrator.fit(other.p, other.y, **words)
+    assert (apply(calibrator, new) == apply(fit(variant, other), new)).all()  # a refit forgets
+    with raises(cal.errors.ShapeError, "scores"):
+        apply(calibrator, random_problem("three" if shape != "three" else "four", 4, n=new.n))
+
+
+@shapes
+@every_calibrator
+def test_rows_that_were_fitted_are_noticed_in_any_order(variant: Variant, shape: str) -> None:
+    given, new = problems(shape, False)
+    calibrator = fit(variant, given)
+    order = np.random.default_rng(0).permutation(given.n)
+    if calibrator.fitted:
+        with pytest.warns(cal.errors.InSampleWarning):
+            apply(calibrator, given.take(order))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        apply(calibrator, new)
+
+
+@every_calibrator
+def test_classes_have_names_and_copies_are_not_fitted(variant: Variant) -> None:
+    given, new = problems("four", False)
+    names = np.array(["ash", "birch", "cedar", "oak"])
+    if variant[1].get("lens") == "class:1":  # a class by its number
+        return
+    named = fit(variant, given, names[given.y])
+    assert named.classes_.tolist() == names.tolist()
+    assert (apply(named, new) == apply(fit(variant, given), new)).all()
+    sklearn = pytest.importorskip("sklearn.base")
+    copied = sklearn.clone(named)
+    assert repr(copied) == repr(made(variant, 4))
+    assert not hasattr(copied, "fit_record_")
+
+
+@every_calibrator
+def test_two_columns_are_as_one_and_logits_as_probabilities(variant: Variant) -> None:
+    given, new = problems("binary", False)
+    one = apply(fit(variant, given), new)
+    columns = [replace(each, p=np.column_stack([1 - each.p, each.p])) for each in (given, new)]
+    assert apply(fit(variant, columns[0]), columns[1]) == pytest.approx(one, abs=1e-9)
+    calibrator = made(variant, 2)
+    inner = [name for name in calibrator.get_params() if name == "input" or name.endswith("__input")]
+    calibrator = copy.deepcopy(calibrator).set_params(**dict.fromkeys(inner, "logit"))
+    words = [{"groups": p.groups} if isinstance(calibrator, GroupedCalibrator) else {} for p in (given, new)]
+    logits = [np.log(each.p / (1 - each.p)) for each in (given, new)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cal.CalibrantWarning)
+        found = calibrator.fit(logits[0], given.y, **words[0]).predict_proba(logits[1], **words[1])
+    if variant[0] not in ("VectorScaling", "MatrixScaling"):  # which depend on a constant in each row
+        assert found == pytest.approx(one, abs=1e-5)
+
+
+@every_calibrator
+def test_order_is_kept_and_one_class_is_defined_or_refused(variant: Variant) -> None:
+    given, new = problems("binary", True)
+    calibrator = fit(variant, given)
+    if calibrator.keeps_order:
+        rising = replace(new, p=np.linspace(0, 1, new.n))
+        assert np.diff(apply(calibrator, rising)[:, 1]).min() >= -1e-12
+    with suppress(cal.CalibrantError):
+        assert np.isfinite(apply(fit(variant, given, np.ones(given.n, int)), new)).all()
+
+
+@pytest.mark.parametrize("strategy", get_args(Multiclass))
+@every_calibrator
+def test_reductions_to_binary_problems(variant: Variant, strategy: str) -> None:
+    given, new = problems("four", False)
+    calibrator = made(variant, 4)
+    if not isinstance(calibrator, ScoreCalibrator):
+        return
+    rows = apply(fit((variant[0], {**variant[1], "multiclass": strategy}), given), new)
+    assert ((rows >= 0) & (rows <= 1)).all()
+    assert np.abs(rows.sum(axis=1) - 1).max() <= 1e-12
+    if strategy == "top_versus_all" or (strategy == "pooled" and calibrator.keeps_order):
+        assert (rows.argmax(axis=1) == new.p.argmax(axis=1)).all()
+
+
+@every_calibrator
+def test_exchanged_columns_give_exchanged_probabilities(variant: Variant) -> None:
+    given, new = problems("four", False)
+    turn = np.array([2, 0, 3, 1])
+    if variant[1].get("lens") == "class:1" or variant[0] in SPLIT:
+        return
+    turned = [replace(each, p=each.p[:, turn], y=np.argsort(turn)[each.y]) for each in (given, new)]
+    assert apply(fit(variant, turned[0]), turned[1]) == pytest.approx(
+        apply(fit(variant, given), new)[:, turn], abs=SOLVED
+    )

@@ -70,16 +70,6 @@ def test_rejecting_follows_chow() -> None:
     assert found.realised == pytest.approx((wrong + 0.3 * (decided.action == 3)).mean())
 
 
-def test_a_cost_of_the_class_changes_no_action() -> None:
-    labels, probs = data(1, 300)
-    base = np.random.default_rng(0).random((3, 4))
-    extra = np.array([1.0, -2.0, 0.5])
-    plain, moved = (expected_cost(labels, probs, cost=c) for c in (base, base + extra[:, None]))
-    assert (plain.action == moved.action).all()
-    assert moved.claimed - plain.claimed == pytest.approx(probs.mean(axis=0) @ extra)
-    assert moved.realised - plain.realised == pytest.approx(np.bincount(labels) / 300 @ extra)
-
-
 def test_calibrated_probabilities_claim_what_is_realised() -> None:
     labels, probs = data(2, 20_000)
     found = expected_cost(labels, probs, cost=COST)
@@ -248,24 +238,6 @@ def test_words_by_the_cells_of_the_paper() -> None:
     for bad in ("kdtree", cal.KDTree):
         with raises(cal.errors.ArgumentError, "within"):
             likert_error(y, p, within=bad)
-
-
-def test_words_within_bins() -> None:
-    rng = np.random.default_rng(0)
-    p = rng.random(400)
-    y = (rng.random(400) < p**2).astype(int)
-    whole, cut = likert_error(y, p, within="one"), likert_error(y, p, within=cal.EqualWidth(30))
-    expected = []
-    for low, high in ((0, 0.33), (0.33, 0.66), (0.66, 1)):
-        held = (p >= low) & ((p < high) if high < 1 else (p <= 1))
-        error = 0.0
-        for j in range(30):
-            inside = held & (p > j / 30) & (p <= (j + 1) / 30)
-            if inside.any():
-                error += inside.sum() * max(0.0, low - y[inside].mean(), y[inside].mean() - high) / held.sum()
-        expected.append(error)
-    assert [band.error for band in cut.bands] == pytest.approx(expected)
-    assert cut.error >= whole.error
 
 
 def test_words_weights_and_ends() -> None:

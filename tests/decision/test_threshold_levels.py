@@ -27,7 +27,6 @@ def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         {"accuracy": 0.85, "method": "bonferroni"},
         {"accuracy": 0.85, "method": "conformal"},
         {"coverage": 0.5},
-        {"cost": {"error": 5, "review": 1}},
     ],
 )
 def test_a_threshold_is_a_level(target: dict[str, Any]) -> None:
@@ -36,21 +35,6 @@ def test_a_threshold_is_a_level(target: dict[str, Any]) -> None:
         found = call(cal.choose_threshold, right, said.astype(kind), input="confidence", **target)
         assert found.threshold in LEVELS.astype(kind).astype(float)
         assert found.coverage == (said.astype(kind) >= found.threshold).mean()
-
-
-def test_counts_are_rows_and_a_grid_is_respected() -> None:
-    rng = np.random.default_rng(1)
-    right, said = sample(rng, 2000)
-    pairs, counts = np.unique(np.column_stack([right, said]), axis=0, return_counts=True)
-    counted = cal.choose_threshold(
-        cal.Predictions(pairs[:, 0].astype(int), pairs[:, 1], counts=counts, input="confidence"), accuracy=0.8
-    )
-    rows = cal.choose_threshold(cal.Predictions(right, said, input="confidence"), accuracy=0.8)
-    assert counted.threshold == rows.threshold
-    given = cal.choose_threshold(
-        cal.Predictions(right, said, input="confidence"), accuracy=0.8, grid=[0.99, 0.88, 0.77]
-    )
-    assert given.threshold in (0.99, 0.88, 0.77)
 
 
 def test_the_guarantee_holds_with_few_levels(deep: bool) -> None:

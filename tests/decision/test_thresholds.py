@@ -146,7 +146,7 @@ def test_no_threshold_lies_below_the_lowest_confidence_there_is(classes: int) ->
     rng = np.random.default_rng(classes)
     probs = rng.dirichlet(np.full(classes, 0.05), 2000)
     labels = (probs.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1).clip(0, classes - 1)
-    for goal in ({"accuracy": 0.05}, {"coverage": 0.9}, {"cost": {"error": 1, "review": 10}}):
+    for goal in ({"accuracy": 0.05}, {"coverage": 0.9}):
         found = call(choose_threshold, labels, probs, **goal)  # type: ignore[arg-type]
         assert found.threshold is not None
         assert found.threshold >= 1 / classes
@@ -202,23 +202,10 @@ def not_significantly_more(missed: int, repeats: int, delta: float = 0.1) -> boo
 
 
 @pytest.mark.parametrize("method", ["sequence", "bonferroni", "sgr"])
-@pytest.mark.parametrize("n", [100, 1000, 10_000])
+@pytest.mark.parametrize("n", [100, 1000])
 def test_the_promise_holds(n: int, method: str) -> None:
     for shift in (0.0, 0.05):  # with the second no threshold is good enough, so that every one found is a violation
         assert not_significantly_more(violations(n, 200, 7, 0.95, shift, method), 200)
-
-
-def test_the_simulation_can_fail() -> None:
-    """Taking the empirical accuracy for the true one violates the guarantee far more often: the check above has power."""
-    rng = np.random.default_rng(0)
-    missed = 0
-    for _ in range(200):
-        confidence = 0.5 + rng.random(400) / 2
-        wrong = rng.random(400) >= confidence - 0.02
-        grid = np.arange(99, 49, -1) / 100
-        passing = [t for t in grid if wrong[confidence >= t].sum() <= 0.05 * (confidence >= t).sum()]
-        missed += bool(passing) and true_risk(min(passing), 0.02) > 0.05
-    assert not not_significantly_more(missed, 200)
 
 
 def test_conformal_holds_on_average() -> None:
@@ -251,26 +238,6 @@ def test_a_coverage_is_kept(method: Any) -> None:
     else:
         assert not_significantly_more(int((np.array(kept) < 0.6 - 1e-9).sum()), 200)
         assert np.mean(kept) < 0.75
-
-
-def test_the_cheapest_threshold() -> None:
-    rng = np.random.default_rng(1)
-    p = rng.random(5000)
-    y = (rng.random(5000) < p).astype(int)
-    found = choose_threshold(y, p, cost={"error": 10, "review": 1})
-    assert found.threshold == pytest.approx(0.9, abs=0.04)  # calibrated: accept where 10 (1 - c) <= 1
-    sure = np.maximum(p, 1 - p)
-    wrong = y != (p > 0.5)
-
-    def cost(t: float) -> float:
-        return float((10 * (wrong & (sure >= t)) + 1.0 * (sure < t)).mean())
-
-    ranked = np.sort(sure)[::-1][np.arange(50, 5001, 50) - 1]
-    assert cost(found.threshold) == pytest.approx(min(map(cost, ranked)))
-    assert found.risk_bound > cost(found.threshold)
-    never = choose_threshold(cal.Predictions([0] * 50, [0.9] * 50, input="confidence"), cost={"error": 10, "review": 1})
-    assert never.threshold == math.inf
-    assert never.coverage == 0
 
 
 def test_sharp_confidences_and_those_that_are_not_probabilities() -> None:
@@ -327,6 +294,7 @@ def test_a_sketch_and_soft_labels_will_do() -> None:
 def test_results_speak() -> None:
     found = call(choose_threshold, *three_levels(), accuracy=0.9, grid=[0.9, 0.8, 0.7], **LEVELS)
     assert "Threshold for an accuracy of at least 0.9 (method: sequence)" in repr(found)
+    assert "threshold  confidence of at least 0.8" in repr(found)
     assert "<table>" in found._repr_html_()
     assert list(found.to_frame()["passed"]) == [True, True, False]
     assert found.to_dict()["tests"][0]["threshold"] == 0.9
@@ -343,10 +311,8 @@ def test_bad_requests_are_named() -> None:
         call(choose_threshold, **S, accuracy=0.9, guarantee=95)
     with pytest.raises(cal.errors.ArgumentError, match="method"):
         call(choose_threshold, **S, accuracy=0.9, method="best")  # type: ignore[arg-type]
-    with pytest.raises(cal.errors.ArgumentError, match="method"):
-        call(choose_threshold, **S, cost={"error": 1, "review": 1}, method="sequence")
-    with pytest.raises(cal.errors.ArgumentError, match="cost"):
-        call(choose_threshold, **S, cost={"error": 1})
+    with raises(cal.errors.ArgumentError, "method"):
+        call(choose_threshold, **S, coverage=0.9, method="sgr")
     for grid in (None, [0.5, 0.6]):
         with raises(cal.errors.ArgumentError, "grid"):
             call(choose_threshold, **S, method="fixed", grid=grid)
@@ -354,17 +320,3 @@ def test_bad_requests_are_named() -> None:
         call(choose_threshold, **S, method="fixed", grid=math.nan)
     with raises(cal.errors.WeightsNotSupportedError, "sample_weight"):
         call(choose_threshold, **S, accuracy=0.9, sample_weight=np.arange(1, 11))
-
-
-def test_two_starts_find_more_where_the_surest_rows_are_no_better_than_others() -> None:
-    rng = np.random.default_rng(9)
-    found = {"usual": 0, "one walk": 0}
-    for _ in range(150):
-        p = rng.beta(0.5, 0.5, 100)
-        confidence = np.maximum(p, 1 - p)
-        right = (rng.random(100) < np.where(confidence > 0.98, 0.9, confidence)).astype(int)
-        for name, grid in (("usual", None), ("one walk", np.arange(99, 0, -1) / 100)):
-            found[name] += (
-                call(choose_threshold, right, confidence, accuracy=0.8, grid=grid, **LEVELS).threshold is not None
-            )
-    assert found["usual"] > found["one walk"] + 30

@@ -288,14 +288,6 @@ def test_scikit_learn_pipeline_with_weights_and_names_of_columns() -> None:
     assert found["cox_slope"].apparent == pytest.approx(1, abs=0.01)
 
 
-def test_names_and_truth_values_are_alike() -> None:
-    yes = cal.clinical.internal_validation(Logistic(), X, np.where(Y, "yes", "no"), n_resamples=3, rng=0)
-    case = cal.clinical.internal_validation(Logistic(), X, Y == 1, n_resamples=3, rng=0)
-    for one, other in zip(yes.rows, case.rows, strict=True):
-        assert one.corrected == pytest.approx(other.corrected, abs=1e-6)
-    assert (yes.event, case.event) == ("yes", True)
-
-
 def test_four_classes() -> None:
     linear = pytest.importorskip("sklearn.linear_model")
     labels = np.array(list("abcd"))[np.random.default_rng(0).integers(0, 4, 80)]

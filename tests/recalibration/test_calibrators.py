@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression, lsq_linear
 
-from calibrant.binning.rules import equal_mass_cuts
-from calibrant.curves.logistic_regression import groups_of
 from calibrant.errors import ArgumentError, CalibrantWarning, GroupError, UndefinedMetricError
 from calibrant.recalibration.adjust import OffsetAdjustment, PriorShift, prior_shift_em
 from calibrant.recalibration.binary import (
@@ -23,10 +21,7 @@ from calibrant.recalibration.binary import (
 from calibrant.recalibration.binning import (
     BayesianBinning,
     HistogramBinning,
-    NearIsotonicEnsemble,
     ScalingBinning,
-    TopLabelHistogramBinning,
-    bayesian_bins,
     near_isotonic_path,
 )
 from calibrant.recalibration.class_temperature import MiscalibrationAwareTemperature
@@ -34,7 +29,6 @@ from calibrant.recalibration.grouped import GroupCalibration, MultiCalibration
 from calibrant.recalibration.ordered import ConsistencyCalibration, IntraOrderPreserving, winning_shares
 from calibrant.recalibration.scaling import TemperatureScaling
 from calibrant.recalibration.venn import VennAbers
-from calibrant.views.view import View
 from tests.calling import raises
 
 A = np.array([0.1, 0.4, 0.8, 0.9]), np.array([0, 1, 1, 1])
@@ -206,40 +200,6 @@ def test_bins_of_scores_that_are_neighbours_in_floating_point():
     assert np.column_stack([low, high]) == pytest.approx(wanted)
 
 
-def test_top_label_histogram():
-    rng = np.random.default_rng(3)
-    probs = rng.dirichlet(np.ones(3), 600)
-    y = np.array([rng.choice(3, p=row) for row in probs])
-    calibrator = TopLabelHistogramBinning().fit(probs, y)
-    out = at(calibrator, probs)
-    top = probs.argmax(axis=1)
-    for c in range(3):
-        rows = np.flatnonzero(top == c)
-        order = rows[np.argsort(probs[rows, c])]
-        bins = np.floor(np.arange(len(rows)) * (len(rows) // 50) / len(rows))
-        for b in np.unique(bins):
-            part = order[bins == b]
-            assert len(part) >= 50
-            assert out[part, c] == pytest.approx(max((y[part] == c).mean(), 1 / 3), abs=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("bins", "score", "rates"),
-    [
-        (1, -7.745002804, [7 / 12]),
-        (2, -8.235603562, [0.375, 19 / 24]),
-        (5, -7.326688165, [13 / 30, 0.05, 0.5, 0.95, 59 / 60]),
-    ],
-)
-def test_bayesian_scores(bins, score, rates):
-    view = View(B[0], B[1].astype(np.uint8))
-    groups = groups_of(view)
-    sums = np.cumsum(np.column_stack([[0, 0], [groups.events, groups.others]]), axis=1)
-    found = bayesian_bins(groups.score, sums, equal_mass_cuts(view.prefix, bins), 2.0)
-    assert found[0] == pytest.approx(score, abs=5e-10)
-    assert found[2] == pytest.approx(rates)
-
-
 def test_near_isotonic_path_solves_its_problem():
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -256,30 +216,6 @@ def test_near_isotonic_path_solves_its_problem():
             assert fit == pytest.approx((events - falls.T @ force) / weight, abs=1e-8)
         assert fits[0] == pytest.approx(events / weight)
         assert fits[-1] == pytest.approx(isotonic_regression(events / weight, weights=weight).x)
-
-
-def test_near_isotonic_ensemble_weighs_by_bic():
-    calibrator = NearIsotonicEnsemble().fit(*B)
-    _, fits, bic = near_isotonic_path(np.ones(10), B[1].astype(float))
-    for fit, value in zip(fits, bic, strict=True):
-        rate = np.clip(fit, 1e-12, 1 - 1e-12)
-        loss = -2 * (B[1] @ np.log(rate) + (1 - B[1]) @ np.log(1 - rate))
-        assert value == pytest.approx(loss + (1 + (np.diff(fit) != 0).sum()) * math.log(10))
-    share = np.exp(-bic / 2)
-    assert at(calibrator, B[0]) == pytest.approx(share @ fits / share.sum(), abs=1e-12)
-
-
-def test_scaling_binning():
-    calibrator = ScalingBinning(bins=2).fit(*B)
-    assert at(calibrator, [0.1, 0.45, 0.55, 0.9]) == pytest.approx(
-        np.repeat([0.3615045281, 0.8384954719], 2), abs=5e-11
-    )
-    score, y = many(500)
-    line = PlattScaling(targets="plain").fit(score, y).curves_[0]
-    out = at(ScalingBinning(bins=10).fit(score, y), score)
-    for value in np.unique(out):
-        assert line(score[out == value]).mean() == pytest.approx(value)
-    assert len(np.unique(out)) == 10
 
 
 # Venn-Abers
@@ -512,20 +448,6 @@ def test_multicalibration_leaves_chance_alone():
     calibrator = MultiCalibration(levels=1, min_size=1, held_out=0).fit(*B, groups=groups)
     assert len(calibrator.shifts_) == 0
     assert calibrator.predict_proba([0.3, 0.6], [0, 1])[:, 1] == pytest.approx([0.3, 0.6])
-
-
-def test_multicalibration_step_solves_its_equation():
-    # Twenty copies of each row make the deviation of the even rows too large for chance.
-    score, y = np.repeat(B[0], 20), np.repeat(B[1], 20)
-    groups = np.repeat(np.arange(10) % 2, 20)
-    calibrator = MultiCalibration(levels=1, min_size=1, held_out=0, max_rounds=1).fit(score, y, groups=groups)
-    _, group, level = calibrator.steps_[0]
-    assert (group, level) == (1, 0)  # column 0 is all rows
-    even = B[0][::2]
-    moved = calibrator.predict_proba(even, np.zeros(5, int))[:, 1]
-    wanted = (100 * B[1][::2].mean() + even.mean()) / 101
-    assert moved.mean() == pytest.approx(wanted, abs=1e-12)
-    assert calibrator.predict_proba([0.3, 0.6], [1, 1])[:, 1] == pytest.approx([0.3, 0.6])
 
 
 def test_multicalibration_repairs_a_group():

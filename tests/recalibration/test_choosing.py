@@ -247,9 +247,9 @@ def test_of_two_maps_that_warn_the_better_is_chosen_where_nothing_else_helps() -
     calibrators = {"none": Identity(), "wary": Wary(), "temperature": cal.TemperatureScaling()}
     data = cal.Predictions(y, p)
     fold = fold_of_rows(TrainingData(data), 5)
-    assert CrossValidation(calibrators, data, fold, "nll", list(calibrators)).selected == "temperature"
+    assert CrossValidation(calibrators, data, fold, "nll").selected == "temperature"
     calibrators["calm"] = cal.PlattScaling()
-    cv = CrossValidation(calibrators, data, fold, "nll", list(calibrators))
+    cv = CrossValidation(calibrators, data, fold, "nll")
     assert cv.selected == "calm"
     assert [bool(cv.fits[name].warnings[-1]) for name in calibrators] == [False, True, True, False]
 
@@ -262,21 +262,6 @@ def test_maps_that_cannot_be_fitted_say_why() -> None:
     assert reasons["platt"] == ""
     assert found.method != "beta"
     assert "beta" in repr(found)
-
-
-@pytest.mark.parametrize("loss", ["nll", "brier"])
-def test_logits_weights_and_losses(loss: str) -> None:
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=(500, 4)) * 3
-    probs = np.exp(z / 2) / np.exp(z / 2).sum(axis=1, keepdims=True)
-    y = (rng.random((500, 1)) > probs.cumsum(axis=1)).sum(axis=1)
-    weight = rng.integers(1, 4, 500)
-    found = cal.recalibrate(
-        cal.Predictions(y, z, input="logit", sample_weight=weight), loss=loss, method=["temperature", "vector"]
-    )  # type: ignore[arg-type]
-    assert found.method != "none"
-    assert found.calibrator.predict_proba(z[:5] + 1).shape == (5, 4)
-    assert found.loss == loss
 
 
 def separated(n: int = 500) -> tuple[np.ndarray, np.ndarray]:
@@ -319,14 +304,6 @@ def test_a_map_at_its_bound_is_chosen_where_nothing_else_helps_and_says_so() -> 
     none = cal.recalibrate(unseen, probs, method=["vector"])
     assert none.method == "vector"
     assert "class 2 has no rows" in none.note
-
-
-def test_what_the_chosen_fit_warned_of_is_told_apart() -> None:
-    y, p = separated()
-    assert cal.recalibrate(y, p).warned == ""
-    found = cal.recalibrate(y, p, method="temperature")
-    assert found.warned == found.candidates[1].note
-    assert found.note.startswith(found.warned + ";") or found.note == found.warned
 
 
 def test_names_of_classes_keep_their_types(tmp_path: Path) -> None:
@@ -426,26 +403,6 @@ def test_copies_of_a_row_are_dealt_by_chance(scale: int) -> None:
     assert np.abs(size - counts.sum() / 5).max() <= (1 if scale == 1 else 6 * np.sqrt(counts.sum()))
     z = (parts - counts / 5) / np.sqrt(counts * 0.16)
     assert 0.5 < np.sqrt(np.mean(z**2)) < 1.5
-
-
-def test_many_counts_bear_more_maps() -> None:
-    data = cal.inference.make_miscalibrated(100, warp=cal.inference.simulation.temperature(2.0), rng=0)
-    counted = cal.recalibrate(cal.Predictions(data.y_true, data.y_prob, counts=np.full(100, 3)))
-    weighed = cal.recalibrate(data.y_true, data.y_prob, sample_weight=np.full(100, 3))
-    assert "beta" in [c.method for c in counted.candidates]
-    assert "beta" not in [c.method for c in weighed.candidates]
-
-
-def test_rows_of_a_wider_tolerance_are_fitted() -> None:
-    data = cal.inference.make_miscalibrated(
-        300, distribution=(1, 1, 1), warp=cal.inference.simulation.temperature(2.0), rng=0
-    )
-    rough = data.y_prob.astype(np.float16)
-    assert np.abs(rough.astype(float).sum(axis=1) - 1).max() > 1e-4
-    found = cal.recalibrate(data.y_true, rough, method="temperature")
-    exact = cal.recalibrate(data.y_true, data.y_prob, method="temperature")
-    assert found.method == "temperature"
-    assert found.gain == pytest.approx(exact.gain, abs=1e-3)
 
 
 def test_groups_of_predictions_reach_calibrators_that_need_them() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.recalibration.adjust import PriorShift, prior_shift_em
-from calibrant.recalibration.grouped import GroupCalibration, MultiCalibration
+from calibrant.recalibration.grouped import GroupCalibration
 from calibrant.recalibration.persistence import load, save
 from tests.calling import raises
 
@@ -107,33 +107,6 @@ def test_a_class_without_rows_has_a_name() -> None:
     assert calibrator.temperature_ == cal.TemperatureScaling().fit(frame.to_numpy(), FITTED.y_true[rows]).temperature_
     with raises(cal.errors.LabelError, "y"):
         cal.TemperatureScaling().fit(frame.to_numpy(), LABELS[rows])
-
-
-def test_groups_see_the_same_classes() -> None:
-    inner = cal.VectorScaling()
-    plain = GroupCalibration(inner).fit(FITTED.y_prob, FITTED.y_true, groups=GROUPS)
-    named = GroupCalibration(inner).fit(table(FITTED.y_prob), LABELS, groups=GROUPS)
-    several = MultiCalibration().fit(table(FITTED.y_prob), LABELS, groups=GROUPS)
-    assert named.classes_.tolist() == several.classes_.tolist() == NAMES.tolist()
-    new = np.arange(90) % 2
-    expected = plain.predict_proba(NEW.y_prob, new)
-    for scores in (NEW.y_prob, turned(NEW.y_prob)):
-        assert same(named.predict_proba(scores, new), expected)
-    assert same(
-        several.predict_proba(turned(NEW.y_prob), new),
-        MultiCalibration().fit(FITTED.y_prob, FITTED.y_true, groups=GROUPS).predict_proba(NEW.y_prob, new),
-    )
-
-
-def test_names_in_no_order_are_told_apart_within_groups() -> None:
-    names = np.array(["yes", "no"])  # the second class comes first in the alphabet
-    data = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(2.0), rng=2)
-    both = np.column_stack([1 - data.y_prob, data.y_prob])
-    groups = np.arange(400) % 2
-    named = GroupCalibration(cal.PlattScaling()).fit(table(both, names), names[data.y_true], groups=groups)
-    plain = GroupCalibration(cal.PlattScaling()).fit(both, data.y_true, groups=groups)
-    fresh = np.array([[0.3, 0.7], [0.9, 0.1]])
-    assert same(named.predict_proba(fresh, [0, 1]), plain.predict_proba(fresh, [0, 1]))
 
 
 def test_numbers_that_could_be_names_or_positions_are_refused() -> None:

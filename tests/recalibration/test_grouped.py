@@ -61,15 +61,6 @@ def test_a_missing_name_leaves_the_others_known(calibrator: Any) -> None:
         fitted(calibrator, np.array([1, 2, 3, None, *GROUP[4:].tolist()], dtype=object))
 
 
-def test_text_of_a_frame_and_of_an_array_are_one() -> None:
-    text = np.array(["x", "a", "b", "c"])[GROUP]
-    for calibrator in MAPS:
-        found, other = fitted(calibrator, text), fitted(calibrator, pd.Series(text, dtype=object))
-        names = np.array(["x", "a", "b", "c"])[NAMES]
-        assert np.array_equal(found.predict_proba(NEW, names.astype(object)), found.predict_proba(NEW, names))
-        assert np.array_equal(other.predict_proba(NEW, names), found.predict_proba(NEW, names))
-
-
 def test_numbers_are_their_text() -> None:
     for calibrator in MAPS:
         numbers, texts = fitted(calibrator, GROUP), fitted(calibrator, GROUP.astype(str))
@@ -122,16 +113,6 @@ def test_multicalibration_mends_a_group_that_is_small_in_every_level() -> None:
     assert max(off(cal.MultiCalibration().fit(score, y, groups=groups), score, y, groups)) < 4
 
 
-def test_multicalibration_steps_of_a_whole_group_are_applied_as_fitted(tmp_path: Path) -> None:
-    calibrator = cal.MultiCalibration(levels=4, held_out=0, max_rounds=1, min_size=20).fit(SCORE, Y, groups=GROUP)
-    (_, group, level), shift = calibrator.steps_[0], calibrator.shifts_[0]
-    assert level == -1
-    moved = calibrator.predict_proba(NEW, np.full(12, group))[:, 1]
-    assert moved == pytest.approx(expit(logit(NEW) + shift), abs=1e-12)
-    again = load(save(calibrator, tmp_path / "map.json"))
-    assert np.array_equal(again.predict_proba(NEW, NAMES), calibrator.predict_proba(NEW, NAMES))  # type: ignore[call-arg]
-
-
 def test_what_is_wrong_is_said() -> None:
     for calibrator in MAPS:
         for weight in (np.ones(5), ["a"] * 900):
@@ -143,15 +124,6 @@ def test_what_is_wrong_is_said() -> None:
         cal.PriorShift(0.5, 0.3).fit(0.4)
     with pytest.raises(cal.errors.ShapeError, match=r"probs.*single value"):
         cal.recalibration.prior_shift_em(0.4, 0.5)
-
-
-def test_rows_without_weight_leave_their_groups() -> None:
-    weight = (np.arange(900) % 3 > 0).astype(float)
-    some = weight > 0
-    for calibrator in MAPS:
-        found = type(calibrator)(**calibrator.get_params(deep=False)).fit(SCORE, Y, weight, groups=GROUP)
-        expected = type(calibrator)(**calibrator.get_params(deep=False)).fit(SCORE[some], Y[some], groups=GROUP[some])
-        assert found.predict_proba(NEW, NAMES) == pytest.approx(expected.predict_proba(NEW, NAMES), abs=1e-9)
 
 
 def test_evaluate_hands_the_groups_to_a_map_for_groups() -> None:

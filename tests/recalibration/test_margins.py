@@ -7,10 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import make_classification
-from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import log_loss, roc_auc_score
 
 import calibrant as cal
@@ -75,14 +71,6 @@ def test_classes_ruled_out_stay_at_the_ends() -> None:
     assert ends[0] < 0.05 < 0.95 < ends[-1]
 
 
-def test_venn_abers_has_intervals_of_large_margins() -> None:
-    calibrator = cal.VennAbers(input="logit").fit(MARGIN, Y)
-    low, high = calibrator.predict_interval(NEW)
-    rate = calibrator.predict_proba(NEW)[:, 1]
-    assert ((low <= rate) & (rate <= high)).all()
-    assert len(np.unique(low)) > 20
-
-
 @pytest.mark.parametrize("name", ["platt", "isotonic", "venn_abers", "intra_order_preserving", "top_label_histogram"])
 def test_the_scale_is_saved(name: str, tmp_path: Path) -> None:
     calibrator = METHODS[name](input="logit").fit(MARGIN, Y)
@@ -94,17 +82,6 @@ def test_the_scale_is_saved(name: str, tmp_path: Path) -> None:
     usual = METHODS[name](input="logit").fit(MARGIN / 50, Y)
     assert "scale_" not in save(usual, tmp_path / "usual.json").read_text()
     assert load(tmp_path / "usual.json").scale_ == 1  # type: ignore[attr-defined]
-
-
-def test_margins_of_a_linear_model_are_as_scikit_learn_has_them() -> None:
-    x, y = make_classification(3000, 20, n_informative=8, random_state=0)
-    model = SGDClassifier(random_state=0).fit(x[:1000] * 50, y[:1000])
-    margin = model.decision_function(x[1000:] * 50)
-    assert np.abs(margin).max() > 100
-    calibrator = cal.PlattScaling(input="logit").fit(margin[:1000], y[1000:2000])
-    peer = CalibratedClassifierCV(FrozenEstimator(model), method="sigmoid").fit(x[1000:2000] * 50, y[1000:2000])
-    theirs = peer.predict_proba(x[2000:] * 50)[:, 1]
-    assert calibrator.predict_proba(margin[1000:])[:, 1] == pytest.approx(theirs, abs=0.02)
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.InSampleWarning")

@@ -57,14 +57,6 @@ def test_names_of_classes_are_kept(tmp_path: Path) -> None:
     assert set(again.predict(NEW[2])) == {"no", "yes"}
 
 
-def test_names_that_came_as_objects_are_kept(tmp_path: Path) -> None:
-    both = np.column_stack([1 - BINARY.y_prob, BINARY.y_prob])
-    calibrator = cal.TemperatureScaling().fit(both, np.array(["no", "yes"], dtype=object)[BINARY.y_true])
-    again = load(save(calibrator, tmp_path / "map.json"))
-    assert calibrator.predict(NEW[2]).tolist() == again.predict(NEW[2]).tolist()
-    assert save(again, tmp_path / "again.json").exists()
-
-
 def test_how_scores_were_prepared_is_compared(tmp_path: Path) -> None:
     path = save(fitted("temperature", BINARY), tmp_path / "map.json", preprocessing="resize 224")
     assert load(path).fit_record_.preprocessing == "resize 224"
@@ -217,13 +209,6 @@ def test_names_as_a_frame_holds_them_are_saved(tmp_path: Path) -> None:
     assert not (tmp_path / "dates.json").exists()
 
 
-def test_a_map_that_refuses_some_rows_is_still_loaded(tmp_path: Path) -> None:
-    probs = np.column_stack([NEW[2], 1 - NEW[2], np.zeros(60)])
-    calibrator = cal.PriorShift([0.5, 0.5, 0.0], [0.3, 0.7, 0.0]).fit(probs)
-    again = load(save(calibrator, tmp_path / "map.json"))
-    assert np.array_equal(again.predict_proba(probs[:30]), calibrator.predict_proba(probs[:30]))
-
-
 def test_what_recalibrate_found_is_saved_and_measured_as_its_map(tmp_path: Path) -> None:
     found = cal.recalibrate(BINARY.y_true, BINARY.y_prob, method="temperature")
     path = save(found, tmp_path / "map.json", preprocessing="none")
@@ -235,11 +220,3 @@ def test_what_recalibrate_found_is_saved_and_measured_as_its_map(tmp_path: Path)
         for calibrator in (found.calibrator, found)
     )
     assert with_map == with_found
-
-
-def test_the_map_of_every_group_is_saved(tmp_path: Path) -> None:
-    each = cal.GroupCalibration(cal.PlattScaling()).fit(BINARY.y_prob, BINARY.y_true, groups=np.arange(400) % 3)
-    path = save(each, tmp_path / "map.json")
-    assert load(path).predict_proba(NEW[2], np.arange(60) % 3).tobytes() == (  # type: ignore[call-arg]
-        each.predict_proba(NEW[2], np.arange(60) % 3).tobytes()
-    )

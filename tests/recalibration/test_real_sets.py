@@ -10,7 +10,6 @@ import pytest
 
 from calibrant.recalibration.methods import METHODS
 from experiments import calibrators
-from experiments import calibrators_peers as peers
 
 SETS = ["agnews_bert_n1000_bihani", "calzone_welldata", "f538_worldcup_ingame_3way", "icu_saps2_giviti"]
 ROWS = 1500
@@ -41,16 +40,6 @@ def test_maps_of_few_parameters_do_little_harm(name: str, problem: Any) -> None:
     assert calibrators.loss(calibrators.predicted(name, problem), labels) < 1.05 * calibrators.loss(
         problem.test.probs, labels
     )
-
-
-@pytest.mark.parametrize(("name", "peer"), [("platt", peers.sklearn_platt), ("isotonic", peers.sklearn_isotonic)])
-def test_the_same_map_of_scikit_learn_gives_the_same(name: str, peer: Any, problem: Any) -> None:
-    (probs, labels), new = problem.fit, problem.test.probs
-    boundary = METHODS[name]().fit(probs, labels).fit_record_.boundary
-    theirs = peers.one_by_one(
-        peer, (np.clip(probs, boundary, 1 - boundary), labels), np.clip(new, boundary, 1 - boundary)
-    )
-    np.testing.assert_allclose(calibrators.predicted(name, problem), theirs, rtol=0, atol=1e-4)
 
 
 def test_sets_without_a_probability_of_each_class_are_left_out(data_folder: Path) -> None:

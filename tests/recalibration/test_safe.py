@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.inference.simulation import temperature
 from calibrant.recalibration.safe import MOST_SHRUNK, SafeCalibration, _Bound
 from calibrant.recalibration.scores import SMALLEST, TrainingData, random_parts
-from tests.calling import call, raises
+from tests.calling import raises
 
 
 def problem(
@@ -152,17 +151,6 @@ def test_strength_cost_and_bound_belong_together() -> None:
         assert easy.predict_proba(probs[held]) == pytest.approx(before)
 
 
-def test_more_rows_and_more_tolerance_cost_less() -> None:
-    rng = np.random.default_rng(5)
-    probs, labels, _ = problem(8000, 2, rng)
-    costs = [SafeCalibration().fit(probs[:n], labels[:n]).cost_nll_ for n in (500, 8000)]
-    assert costs[0] > 2 * costs[1] > 0
-    strengths = [SafeCalibration(tolerance=t).fit(probs, labels).strength_ for t in (0, 0.01, 0.05)]
-    assert strengths == sorted(strengths, reverse=True)
-    assert SafeCalibration(bins=4).fit(probs, labels).strength_ > strengths[0]
-    assert SafeCalibration(alpha=0.3).fit(probs, labels).strength_ < strengths[0]
-
-
 def test_bins_bound_each_range() -> None:
     """Overconfident where it is confident, underconfident elsewhere: the mean is safe, the upper range is not."""
     rng = np.random.default_rng(6)
@@ -215,18 +203,6 @@ def test_no_strength_suffices_for_labels_of_chance() -> None:
     assert safe.predict_proba(probs[:5]) == pytest.approx(np.full((5, 3), 1 / 3), abs=1e-3)
 
 
-def test_weights() -> None:
-    rng = np.random.default_rng(9)
-    probs, labels, _ = problem(600, 3, rng)
-    weight = rng.exponential(size=600)
-    plain, heavy = (SafeCalibration().fit(probs, labels, sample_weight=w) for w in (np.ones(600), weight))
-    assert SafeCalibration().fit(probs, labels).strength_ == pytest.approx(plain.strength_, abs=1e-6)
-    assert heavy.strength_ > plain.strength_  # fewer effective rows
-    assert SafeCalibration().fit(probs, labels, sample_weight=7 * weight).bound_ == pytest.approx(
-        heavy.bound_, abs=1e-6
-    )
-
-
 def test_files_and_scikit_learn(tmp_path: Path) -> None:
     sklearn = pytest.importorskip("sklearn.base")
     probs, labels, _ = problem(500, 4, np.random.default_rng(10))
@@ -252,46 +228,6 @@ def test_files_and_scikit_learn(tmp_path: Path) -> None:
     )
 
 
-def test_flags_are_those_of_the_calibrator() -> None:
-    assert SafeCalibration().keeps_order
-    assert SafeCalibration().keeps_argmax
-    assert not SafeCalibration(cal.VectorScaling()).keeps_argmax
-    assert SafeCalibration(cal.IsotonicCalibration()).keeps_order
-
-
-def test_recalibrate_safely() -> None:
-    data = cal.inference.make_miscalibrated(1500, warp=temperature(2.0), rng=0)
-    found = cal.recalibrate(data.y_true, data.y_prob, method=["temperature", "platt"], safe=0.06)
-    names = [candidate.method for candidate in found.candidates]
-    assert names == ["none", "temperature", "platt", "safe_none", "safe_temperature", "safe_platt"]
-    assert found.method in names[3:]
-    assert isinstance(found.calibrator, SafeCalibration)
-    assert found.calibrator.alpha == pytest.approx(0.02)
-    assert found.calibrator.bound_ <= 1e-6
-    assert "mean confidence exceeds accuracy with probability at most 0.06; on held-out rows" in found.note
-    one = cal.recalibrate(data.y_true, data.y_prob, method="safe_temperature")
-    assert "probability at most 0.05; on held-out rows the shrinkage changes nll by " in one.note
-    weight = np.random.default_rng(0).uniform(0.5, 2, 1500)
-    for words in ({"method": "temperature", "safe": 0.06}, {"method": "safe_temperature"}):
-        weighted = call(cal.recalibrate, data.y_true, data.y_prob, sample_weight=weight, **words)  # type: ignore[arg-type]
-        assert ", approximately because of the weights; " in weighted.note
-    counted = cal.recalibrate(
-        cal.Predictions(data.y_true, data.y_prob, counts=np.full(1500, 2)), method="safe_temperature"
-    )
-    assert "approximately" not in counted.note
-    with raises(cal.errors.ArgumentError, "safe"):
-        cal.recalibrate(data.y_true, data.y_prob, safe=5)
-
-
-def test_calibrated_scores_remain_safe_candidates_even_if_all_warn() -> None:
-    rng = np.random.default_rng(12)
-    p, y = rng.random(30), rng.integers(0, 2, 30)
-    found = cal.recalibrate(y, p, method="temperature", safe=0.01)
-    assert found.method.startswith("safe_")
-    assert "above the tolerance" in found.note
-    assert "probability at most" not in found.note
-
-
 BAD = [
     ({"alpha": 0}, "alpha: must lie between 0 and 1; got 0"),
     ({"held_out": 1}, "held_out: must lie between 0 and 1; got 1"),
@@ -315,13 +251,3 @@ def test_too_few_rows() -> None:
         cal.errors.UndefinedMetricError, match="requires rows to fit and rows to hold out; use more rows"
     ):
         SafeCalibration().fit([0.2], [0])
-
-
-@pytest.mark.parametrize("method", ["safe_temperature", ["platt", "safe_temperature"], SafeCalibration()])
-def test_a_safe_method_cannot_be_made_safe_again(method: Any) -> None:
-    # Its own level, 0.05, would stand behind the stated one.
-    data = cal.inference.make_calibrated(200, rng=0)
-    with pytest.raises(
-        cal.errors.ArgumentError, match="has a level of its own and cannot be combined with safe; name the"
-    ):
-        cal.recalibrate(data.y_true, data.y_prob, method=method, safe=0.001)

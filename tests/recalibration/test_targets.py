@@ -69,25 +69,6 @@ def test_the_gain_of_all_classes_is_that_of_the_event() -> None:
     assert nll(new_labels, new) - nll(new_labels, out) == pytest.approx(event, abs=1e-12)
 
 
-def test_a_temperature_makes_the_groups_worse_and_the_target_does_not() -> None:
-    """The finding on living or not: held-out error of the group, and of the loss that is minimized."""
-    errors: dict[str, list[float]] = {"none": [], "temperature": [], "target": []}
-    for seed in range(3):
-        labels, probs, groups = network(4000, 20, seed)
-        new_labels, new, _ = network(4000, 20, 100 + seed)
-        models = {
-            "none": new,
-            "temperature": cal.TemperatureScaling().fit(probs, labels).predict_proba(new),
-            "target": cal.recalibrate(labels, probs, method="temperature", lens=groups).predict_proba(new),
-        }
-        for name, out in models.items():
-            outcome, score = event_of(new_labels, out, groups)
-            errors[name].append(cal.ece(outcome, score, binning="equal_mass"))
-    plain, scaled, target = (np.mean(errors[name]) for name in errors)
-    assert scaled > 2 * plain
-    assert target < plain + 0.005
-
-
 @pytest.mark.parametrize("lens", ["within_top:3", "top_label"])
 def test_the_most_probable_classes_are_calibrated_on_held_out_rows(lens: str) -> None:
     labels, probs, _ = network(6000, 20, 7, sharp=3.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import warnings
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -392,18 +391,6 @@ def test_a_model_is_a_module_or_a_function() -> None:
         ct.collect("resnet50", [rows()])
 
 
-def test_batches_have_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    titles: list[str] = []
-
-    def track(items: Any, title: str) -> Any:
-        titles.append(title)
-        return items
-
-    monkeypatch.setattr("calibrant.torch.collecting.track", track)
-    assert len(ct.collect(net(), iter([rows()]))) == 23
-    assert titles == ["batches"]
-
-
 def test_collected_rows_are_arrays_predictions_and_a_frame() -> None:
     x, y = rows()
     found = ct.collect(nn.Identity(), [(x, y)], layer="")
@@ -495,46 +482,11 @@ def test_a_map_is_measured_and_its_own_rows_are_noticed() -> None:
             ct.evaluate(kept, calibrator=calibrator)
 
 
-def test_a_map_is_measured_in_evaluation_mode_and_gets_its_mode_back() -> None:
-    x, y = rows(200, classes=5)
-    kept = ct.Collected(x, y)
-    calibrator = nn.Sequential(nn.Dropout(0.5), nn.Identity())
-    calibrator[1].eval()
-    found = ct.evaluate(kept, calibrator=calibrator)
-    assert found["nll"] == pytest.approx(compact(x, y)["nll"], abs=1e-6)
-    assert [part.training for part in calibrator.modules()] == [True, True, False]
-    assert torch.is_grad_enabled()
-
-
-def test_every_line_that_measures_a_map_on_its_own_rows_is_told() -> None:
-    x, y = rows(200, classes=5)
-    kept = ct.Collected(x, y)
-    module = ct.TemperatureModule().fit(x, y)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")  # once for each line, as Python does by itself
-        ct.evaluate(kept, calibrator=module)
-        ct.evaluate(kept, calibrator=module)
-    told = [one for one in caught if issubclass(one.category, InSampleWarning)]
-    assert [one.filename for one in told] == [__file__, __file__]
-    assert told[1].lineno == told[0].lineno + 1
-
-
 def test_a_stream_is_evaluated_and_a_missing_loader_is_named() -> None:
     found = ct.evaluate(nn.Identity(), DataLoader(Streamed(), batch_size=4))
     assert found["nll"] == pytest.approx(compact(*rows())["nll"], abs=1e-6)
     with raises(InputError, "loader"):
         ct.evaluate(nn.Identity())
-
-
-def test_a_map_of_probabilities_is_measured_too() -> None:
-    x, y = rows(200, classes=5)
-    kept = ct.collect(nn.Identity(), [(x, torch.where(torch.arange(200) % 2 == 0, y, x.argmax(dim=1)))])
-    calibrator = cal.TemperatureScaling().fit(torch.softmax(x[:100].double(), 1).numpy(), kept.labels[:100].numpy())
-    other = ct.Collected(kept.logits[100:].double(), kept.labels[100:])
-    module = ct.TemperatureModule.from_calibrator(calibrator, dtype=torch.float64)
-    assert ct.evaluate(other, calibrator=calibrator)["nll"] == pytest.approx(
-        ct.evaluate(other, calibrator=module)["nll"], abs=1e-10
-    )
 
 
 # Abstention.
@@ -579,15 +531,6 @@ def test_the_confidences_are_those_of_the_library_to_the_last_bit(dtype: Any) ->
     for threshold in sure[:40]:
         accepted = ct.predict_with_threshold(nn.Identity(), z.to(DEVICE), float(threshold)).accepted
         assert np.array_equal(accepted.cpu().numpy(), sure >= threshold)
-
-
-def test_single_outputs_have_the_confidences_of_what_is_collected() -> None:
-    z = torch.randn(400, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 5
-    collected = ct.collect(nn.Identity(), [(z, torch.zeros(400, dtype=torch.int64))]).predictions()
-    for output in (None, lambda out: out[:, 0]):
-        found = ct.predict_with_threshold(nn.Identity(), z.to(DEVICE), 0.5, output=output)
-        assert np.array_equal(found.confidence.cpu().numpy(), collected.probs.max(axis=1))
-        assert np.array_equal(found.label.cpu().numpy(), collected.predicted)
 
 
 def test_rows_without_a_number_are_not_answered_and_no_rows_are_none() -> None:
@@ -640,9 +583,3 @@ def test_without_torch_the_error_says_how_to_get_it() -> None:
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "torch: is not installed; pip install 'calibrant[torch]'", done.stderr
-
-
-def test_names() -> None:
-    assert all(getattr(ct, name) is not None for name in ct.__all__)
-    with pytest.raises(AttributeError, match=r"calibrant\.torch attribute ecee"):
-        ct.ecee  # noqa: B018

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import math
-import weakref
 from typing import Any
 
 import numpy as np
@@ -111,14 +109,6 @@ def test_certain_and_opposite_members() -> None:
     assert one_output.logits.shape == (2, 2)
 
 
-def test_a_double_model_stays_double() -> None:
-    models = [net(seed).double() for seed in range(2)]
-    x, y = rows()
-    found = ct.collect(models, [(x.double(), y)])
-    assert found.logits.dtype == torch.float64
-    check(found, [ct.collect(model, [(x.double(), y)]).logits for model in models], 1e-13)
-
-
 def test_dropout_samples_equal_a_plain_loop() -> None:
     model, (x, y) = net(), rows()
     state = torch.random.get_rng_state()
@@ -134,13 +124,6 @@ def test_dropout_samples_equal_a_plain_loop() -> None:
     assert found.spread.max() > 0.01
 
 
-def test_batch_statistics_are_not_updated_by_samples() -> None:
-    model = net()
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    ct.collect(model, loader(), samples=3)
-    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
-
-
 @pytest.mark.parametrize(
     "make", [lambda: 5, lambda: np.random.default_rng(5), lambda: torch.Generator().manual_seed(5)]
 )
@@ -152,41 +135,11 @@ def test_the_same_generator_gives_the_same_samples(make: Any) -> None:
     assert not torch.equal(one.logits, ct.collect(model, loader(), samples=4, rng=6).logits)
 
 
-def test_samples_approach_the_mean_over_masks() -> None:
-    """One input and dropout of one half: the mean over the two masks is known."""
-    model = nn.Sequential(nn.Dropout(0.5), nn.Linear(1, 2, bias=False))
-    with torch.no_grad():
-        model[1].weight.copy_(torch.tensor([[0.0], [1.0]]))
-    found = ct.collect(model, [(torch.ones(4000, 1), torch.ones(4000))], samples=10, rng=0)
-    kept = 1 / (1 + math.exp(-2))
-    assert float(found.logits[:, 1].exp().mean()) == pytest.approx(0.5 * (0.5 + kept), abs=4 * 0.19 / 200)
-    # The expected variance with divisor M is (1 - 1/M) times that of one mask.
-    assert float(found.spread[:, 1].square().mean()) == pytest.approx(0.9 * ((kept - 0.5) / 2) ** 2, rel=0.03)
-
-
 def test_modes_are_restored_after_an_error() -> None:
     model = net(0)
     with pytest.raises(RuntimeError):
         ct.collect(model, [(torch.zeros(2, 9), torch.zeros(2))], samples=2)
     assert all(part.training for part in model.modules())
-
-
-def test_members_of_a_generator_are_freed_one_by_one() -> None:
-    alive: list[Any] = []
-    most = 0
-
-    def loaded() -> Any:
-        nonlocal most
-        for seed in range(4):
-            model = net(seed)
-            alive.append(weakref.ref(model))
-            yield model
-            del model
-            gc.collect()
-            most = max(most, sum(one() is not None for one in alive))
-
-    assert ct.collect(loaded(), loader()).members == 4
-    assert most <= 1
 
 
 class Attention(nn.Module):
@@ -264,13 +217,3 @@ def test_evaluate_takes_ensembles_and_samples() -> None:
     assert ct.evaluate(models, loader())["nll"] == pytest.approx(cal.nll(kept.predictions()), rel=1e-6)
     sampled = ct.collect(models[0], loader(), samples=4, rng=0)
     assert ct.evaluate(sampled)["nll"] == pytest.approx(cal.nll(sampled.predictions()), rel=1e-6)
-
-
-def test_the_mean_has_at_most_the_mean_loss_of_the_members() -> None:
-    """Jensen's inequality, row by row, for the logarithmic loss."""
-    models = [net(seed) for seed in range(5)]
-    _, y = rows()
-    apart = torch.stack([ct.collect(model, loader()).logits.log_softmax(1) for model in models])
-    mean = ct.collect(models, loader()).logits
-    at = torch.arange(len(y))
-    assert (mean[at, y] >= apart.mean(0)[at, y] - 1e-6).all()

@@ -224,16 +224,6 @@ def test_ordinary_logits_have_the_bits_of_torch(dtype: torch.dtype) -> None:
     assert torch.equal(plain, F.cross_entropy(logits, y, reduction="none"))
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("case", ALL, ids=named)
-def test_half_precision_is_widened_first(case: tuple[str, dict[str, Any]], dtype: torch.dtype) -> None:
-    name, options = case
-    logits, y = batch(rows=30)
-    half = logits.to(dtype)
-    wide = loss_of(name)(half.float(), y, **options)
-    torch.testing.assert_close(loss_of(name)(half, y, **options), wide, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize("case", ALL, ids=named)
 def test_under_autocast(case: tuple[str, dict[str, Any]]) -> None:
     name, options = case
@@ -310,10 +300,3 @@ def test_every_loss_is_tried_and_says_what_matters() -> None:
         for part in ("The cost is", "References", "Examples", "reduction"):
             assert part in text, (name, part)
         assert "help" in text, name
-
-
-def test_cross_entropy_of_half_rows_is_that_of_torch() -> None:
-    """The float32 value of half logits, as autocast gives it."""
-    logits, y = batch()
-    half = logits.half()
-    torch.testing.assert_close(losses.focal_loss(half, y, gamma=0), F.cross_entropy(half.float(), y))

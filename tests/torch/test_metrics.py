@@ -155,15 +155,6 @@ def test_metrics_of_two_classes_are_those_of_the_library() -> None:
     assert float(grouped.compute_by("groups")[1]) == pytest.approx(cal.ece(labels[labels == 1], score[labels == 1]))
 
 
-@pytest.mark.parametrize("name", ["ace", "cwce", "tace"])
-def test_one_event_is_binary_whatever_the_lens_of_the_metric(name: str) -> None:
-    rng = np.random.default_rng(1)
-    score, labels = rng.random(500), rng.integers(0, 2, 500)
-    metric = filled(CalibrationMetric(name), score, labels)
-    assert metric.lens == "binary"
-    assert float(metric.compute()) == cal.catalogue[name](cal.Sketch.of(labels, score), lens="binary")
-
-
 def test_ties_go_to_the_lowest_class() -> None:
     probs = np.array([[0.4, 0.4, 0.2], [0.4, 0.4, 0.2], [0.2, 0.4, 0.4], [0.2, 0.4, 0.4]], np.float32)
     labels = np.array([0, 1, 1, 2])
@@ -383,23 +374,6 @@ def test_the_numbers_of_torchmetrics(norm: Any, bins: int) -> None:
     assert float(event(preds[:, 0], target == 0)) == pytest.approx(float(theirs), abs=1e-9)
 
 
-def test_what_is_theirs_to_mend() -> None:
-    def error(p: Any, y: Any, bins: int = 10, dtype: Any = torch.float64) -> float:
-        metric = BinaryCalibrationError(bins)
-        return float(metric(torch.tensor(p, dtype=dtype, device=DEVICE), torch.tensor(y, device=DEVICE)))
-
-    assert error([0.95, 1.0], [1, 0]) == pytest.approx(0.475)  # 1 is in the last bin
-    assert error([0.6, 0.7, 0.7, 0.4], [1, 0, 1, 0], 5) == pytest.approx(
-        cal.ece([1, 0, 1, 0], [0.6, 0.7, 0.7, 0.4], bins=5)
-    )
-    rng = np.random.default_rng(0)
-    p = torch.as_tensor(rng.random(70_000)).half()
-    y = torch.as_tensor(rng.random(70_000)) < p
-    assert error(p.tolist(), y.long().tolist(), 15, torch.float16) == pytest.approx(
-        cal.ece(y.numpy(), p.double().numpy()), abs=1e-14
-    )
-
-
 def test_one_entry_outside_never_turns_a_batch_into_logits() -> None:
     metric = filled(BinaryCalibrationError(), np.array([0.2, 1.0000001, 0.4]), np.array([0, 1, 1]))
     with raises(ProbabilityError, "preds"):
@@ -479,14 +453,6 @@ def test_rows_to_ignore(ignore_index: int) -> None:
     assert every.sketch("class:0") == cal.Sketch.of(
         cal.Predictions(labels[kept], probs[kept], classes=[0, 1, 2]), lens="class:0"
     )
-
-
-@pytest.mark.parametrize("kind", ["bool", "uint8", "int32", "int64"])
-def test_kinds_of_labels(kind: str) -> None:
-    probs, labels = drawn(k=2)
-    metric = SketchMetric()
-    metric.update(put(probs[:, 1].copy()), put(labels).to(getattr(torch, kind)))
-    assert metric.sketch() == cal.Sketch.of(labels, probs[:, 1])
 
 
 @pytest.mark.filterwarnings("ignore:The ``compute`` method of metric")
@@ -575,12 +541,6 @@ def test_inference_mode_and_gradients_leave_no_trace() -> None:
     metric.update(preds.clone().requires_grad_(), target)
     assert not metric.sums.requires_grad
     assert metric.sketch().n == 1500
-
-
-def test_half_and_double_leave_the_sums_alone() -> None:
-    metric = filled(SketchMetric(), np.array([0.25]), np.array([1])).half().double()
-    assert metric.sums.dtype == torch.int64
-    assert metric.sketch().mean_score == 0.25
 
 
 def test_a_collection_fills_shared_sums_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ FAMILIES = (
     ("weight", "counts"),
     ("classes", "pos_label"),
     ("metric", "metrics"),
-    ("accuracy", "coverage", "cost"),
+    ("accuracy", "coverage"),
     ("every", "rows"),
 )
 # Options that choose or describe the configuration, or one call only.

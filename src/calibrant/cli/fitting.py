@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,13 @@ import numpy as np
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
 from ..evaluation.measure import calibrated
-from ..input.frames import CALIBRATED
 from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration, recalibrate
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
-from ..sketches.files.columns import check_class_order, like_classes, usual_labels
+from ..sketches.files.columns import check_class_order, like_classes
 from ..util.results import several
 from ..util.version import __version__
 from . import options
@@ -36,13 +34,12 @@ def fit_calibrator(
     loss: str,
     folds: int,
     seed: int,
-    safe: float | None = None,
     lens: str | None = None,
 ) -> Recalibration:
     """Fit the best of the methods named; the calibrator keeps the names of the classes."""
     names: Any = [name.strip() for name in method.split(",")]
     chosen = names[0] if len(names) == 1 else names
-    return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=lens)  # type: ignore[arg-type]
+    return recalibrate(p, method=chosen, loss=loss, folds=folds, rng=seed, lens=lens)  # type: ignore[arg-type]
 
 
 def rows_in(p: Predictions) -> int:
@@ -81,20 +78,15 @@ def run_fit(file: str, *, out: str, preprocessing: str | None, as_json: bool, **
         [
             "",
             f"Wrote {path}: {type(found.calibrator).__name__}, fitted on {rows_in(p):,} rows{classes}.",
-            "It leaves the probabilities unchanged."
-            if found.method == "none"
-            else f"Apply it to test data: calibrant apply {out} TEST --out calibrated.parquet",
+            *(["It leaves the probabilities unchanged."] if found.method == "none" else []),
         ]
     )
 
 
-def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[Path, int, Dropped | None, str]:
-    """Write the rows of a file with calibrated columns.
-
-    Returns the path, the number of rows, those dropped for missing scores, and the options with which they are evaluated.
-    """
+def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[Path, int, Dropped | None]:
+    """Write the rows of a file with calibrated columns; returns the path, the number of rows, and those dropped for missing scores."""
     check_target(out)
-    classes, columns = source.classes, source.columns
+    classes = source.classes
     with open_table(source, to_write=True, label_required=not is_configured("label")) as opened:
         dropped = opened.drop_missing() if source.drop_missing else None
         keywords = opened.keywords()
@@ -111,12 +103,7 @@ def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[
         keywords |= {} if dropped is None else {"missing": dropped}
         p = Predictions(labels, normalize=source.normalize, clip=source.clip, **keywords)
         path = opened.write(out, calibrated(p, calibrator).probs)
-        label = columns.label or next(iter(usual_labels(opened.names, columns)), "COLUMN")
-        options = ["--probs", f"*{CALIBRATED}", "--label", label]
-        known = calibrator.classes_.tolist()
-        if classes is None and len(opened.scores) == 1 and known != list(range(len(known))):
-            classes = ",".join(map(str, known))  # the name of one column does not tell them
-        return path, rows, dropped, shlex.join([*options, *([] if classes is None else ["--classes", classes])])
+        return path, rows, dropped
 
 
 def _check_calibrator(calibrator: Calibrator, keywords: dict[str, Any]) -> None:
@@ -155,10 +142,9 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
     Each column of scores p gets a column p_calibrated next to it. Labels are not required.
     """
     fitted = load_map(calibrator, preprocessing=preprocessing)
-    path, rows, dropped, more = apply_calibrator(fitted, Source.take(file, source), out)
+    path, rows, dropped = apply_calibrator(fitted, Source.take(file, source), out)
     print_lines([] if dropped is None else [str(dropped)])
     print_lines([f"Wrote {path}: {several(rows, 'row')} with probabilities calibrated by {type(fitted).__name__}."])
-    print_lines([f"If it has labels, evaluate it: calibrant evaluate {path} {more}"])
 
 
 @options.command("select")
@@ -167,33 +153,25 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
 @click.option(
     "--coverage", type=float, metavar="SHARE", help="Minimum share of accepted predictions, in place of --accuracy."
 )
-@click.option(
-    "--cost",
-    type=(float, float),
-    metavar="ERROR REVIEW",
-    help="Costs of a wrong answer and of a review, in place of --accuracy.",
-)
 @options.guarantee_option
 @click.option(
     "--method",
     type=click.Choice(["sequence", "conformal", "bonferroni", "sgr"]),
-    help="How the threshold is chosen; sequence by default, bonferroni for costs.",
+    help="How the threshold is chosen; sequence by default.",
 )
 @click.option("--lens", help="What is accepted: top_label (default), class:NAME, ...")
 @options.calibrator_option
 @options.json_option
 @options.debug_option
-def run_select(
-    file: str, *, cost: tuple[float, float] | None, calibrator: str | None, as_json: bool, **options: Any
-) -> bool:
-    """Choose a confidence threshold for accepting predictions, with a guaranteed accuracy, coverage or cost.
+def run_select(file: str, *, calibrator: str | None, as_json: bool, **options: Any) -> bool:
+    """Choose a confidence threshold for accepting predictions, with a guaranteed accuracy or coverage.
 
     Neither the model nor its calibrator may have been fitted on FILE. Exits with 1 if no threshold satisfies the guarantee.
     """
     p = Source.take(file, options).read()
     if calibrator is not None:
         p = calibrated(p, calibrator)
-    chosen = choose_threshold(p, cost={"error": cost[0], "review": cost[1]} if cost else None, **options)
+    chosen = choose_threshold(p, **options)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **chosen.to_dict()})
     else:

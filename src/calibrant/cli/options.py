@@ -467,12 +467,6 @@ fit_options = with_options(
         help="Loss by which calibrators are compared in cross-validation.",
     ),
     click.option("--folds", type=int, default=5, show_default=True, help="Number of folds of the cross-validation."),
-    click.option(
-        "--safe",
-        type=float,
-        metavar="ALPHA",
-        help="Shrink every calibrator until its mean confidence exceeds its accuracy with at most this probability, such as 0.05.",
-    ),
 )
 preprocessing_option = click.option(
     "--preprocessing",

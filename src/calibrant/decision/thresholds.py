@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..binning.rules import few_levels
 from ..errors import ArgumentError, InputError
-from ..util.checks import check_fraction, check_number, is_number
+from ..util.checks import check_fraction, is_number
 from ..util.results import Result, number
 from .rows import Judged, finite_column, judging, lower_bound, records, upper_bound
 
@@ -74,7 +73,7 @@ class ThresholdChoice(Result):
     risk : float
         Mean loss of accepted rows; NaN without a threshold.
     risk_bound : float
-        Guaranteed bound of the risk (of the cost, for a cost); for ``"conformal"`` the expected probability of being accepted and
+        Guaranteed bound of the risk; for ``"conformal"`` the expected probability of being accepted and
         wrong. NaN without a guarantee.
     coverage_bound : float
         Lower confidence bound of the coverage, as for a threshold fixed in advance.
@@ -129,7 +128,7 @@ class ThresholdChoice(Result):
     def _table(self) -> tuple[list[str], list[tuple[str, str]]]:
         seen = f"{self.accepted:.6g} of {self.rows:.6g} rows accepted, lower bound {number(self.coverage_bound)}"
         lines = [
-            ("threshold", "none" if self.threshold is None else number(self.threshold)),
+            ("threshold", "none" if self.threshold is None else f"confidence of at least {number(self.threshold)}"),
             ("guarantee", self.statement),
         ]
         if self.threshold is not None:
@@ -161,14 +160,13 @@ def choose_threshold(
     *,
     accuracy: float | None = None,
     coverage: float | None = None,
-    cost: Mapping[str, float] | None = None,
     guarantee: float = 0.9,
     method: Method | None = None,
     grid: Any = None,
 ) -> ThresholdChoice:
     """Choose a confidence threshold with a finite-sample guarantee for new data.
 
-    Exactly one of `accuracy`, `coverage` and `cost` states the requirement. With probability at least `guarantee` over the sampling of
+    Either `accuracy` or `coverage` states the requirement. With probability at least `guarantee` over the sampling of
     these rows, the threshold meets it on new data from the same distribution. The rows must not have been used to train or recalibrate
     the model; under distribution shift there is no guarantee.
 
@@ -180,12 +178,10 @@ def choose_threshold(
         Required accuracy of the accepted rows; the threshold with the largest coverage is sought.
     coverage : float, optional
         Required share of accepted rows; the largest threshold that attains it is chosen.
-    cost : mapping, optional
-        ``{"error": e, "review": r}``: costs of a wrong answer and of a row that is not answered; the cheapest threshold is chosen.
     guarantee : float, default 0.9
         Probability with which the guarantee holds.
     method : {"sequence", "fixed", "conformal", "bonferroni", "sgr"}, optional
-        Search method; by default ``"sequence"``, and ``"bonferroni"`` for a cost. See the Notes.
+        Search method; by default ``"sequence"``. See the Notes.
     grid : array-like, optional
         Candidate thresholds, fixed independently of the labels; by default the confidences that accept 1%, 2%, ..., 100% of the rows,
         all of them if they have few distinct values, and all for ``"conformal"``. For ``"fixed"`` the single threshold to test.
@@ -203,12 +199,12 @@ def choose_threshold(
     -------
     ThresholdChoice
         Result with the attributes ``threshold`` (None if none was found), ``statement``, ``coverage``, ``risk``, ``risk_bound`` and
-        ``tests``, the coverage and risk at each of few ``levels``, and the method ``accepts``.
+        ``tests``, and the method ``accepts``.
 
     Raises
     ------
     ArgumentError
-        If not exactly one requirement is stated, or `method` is not available for it.
+        If not one requirement is stated, or `method` is not available for it.
     WeightsNotSupportedError
         If rows have importance weights; counts are supported.
 
@@ -254,14 +250,12 @@ def choose_threshold(
     >>> print(choice.statement)
     with probability at least 90% the error rate of accepted rows is at most 0.1
     """
-    goal = [
-        name for name, value in (("accuracy", accuracy), ("coverage", coverage), ("cost", cost)) if value is not None
-    ]
+    goal = [name for name, value in (("accuracy", accuracy), ("coverage", coverage)) if value is not None]
     delta = 1 - check_fraction(guarantee, "guarantee")
     if len(goal) > 1 or (not goal and method != "fixed"):
         raise ArgumentError(
             "accuracy",
-            f"exactly one target is required: accuracy, coverage or cost; got {' and '.join(goal) or 'none'}",
+            f"exactly one target is required: accuracy or coverage; got {' and '.join(goal) or 'none'}",
             "use accuracy=0.95",
         )
     kind = goal[0] if goal else "accuracy"
@@ -272,17 +266,7 @@ def choose_threshold(
     levels = few_levels(judged.confidence, judged.total)
     levels = None if levels is None or len(levels) < 2 else levels[::-1]
     thresholds = _grid(grid, method, judged, levels)
-    if kind == "cost":
-        assert cost is not None
-        if not isinstance(cost, Mapping) or set(cost) != {"error", "review"}:
-            raise ArgumentError(
-                "cost",
-                f"must be the cost of an error and of a review; got {cost!r}",
-                "for example {'error': 10, 'review': 1}",
-            )
-        costs = check_number(cost["error"], "cost"), check_number(cost["review"], "cost")
-        target, found = "the least cost", _cheapest(judged, thresholds, costs, delta)
-    elif kind == "coverage":
+    if kind == "coverage":
         share = check_fraction(coverage, "coverage", 0.9)
         target, found = f"a coverage of at least {share:g}", _for_coverage(judged, thresholds, share, delta, method)
     else:
@@ -293,12 +277,11 @@ def choose_threshold(
 
 
 def _method(method: Any, kind: str) -> Method:
-    known = {"cost": ("bonferroni",), "coverage": METHODS[:4], "accuracy": METHODS}[kind]
+    known = METHODS[:4] if kind == "coverage" else METHODS
     method = known[0] if method is None else method
     if method not in known:
-        chosen = [name for name in known if name != "fixed"]
-        names = f"one of {', '.join(map(repr, chosen))}" if len(chosen) > 1 else repr(chosen[0])
-        raise ArgumentError("method", f"must be {names} for a guarantee of {kind}; got {method!r}")
+        chosen = ", ".join(repr(name) for name in known if name != "fixed")
+        raise ArgumentError("method", f"must be one of {chosen} for a guarantee of {kind}; got {method!r}")
     return method
 
 
@@ -409,22 +392,6 @@ def _for_coverage(judged: Judged, grid: Floats, share: float, delta: float, meth
     first = int(chosen[0]) if len(chosen) else None
     tests = _tests(grid[::-1], rows[::-1], lost[::-1], value[::-1], fits[::-1], len(grid))
     return _Found(None if first is None else float(grid[first]), math.nan, guarantee, tests)
-
-
-def _cheapest(judged: Judged, grid: Floats, costs: tuple[float, float], delta: float) -> _Found:
-    """The cheapest threshold on these rows, with a bound of its cost that holds simultaneously for the grid."""
-    if not judged.counts_errors:
-        raise InputError("loss", "must be 0 or 1 with cost", "drop loss")
-    grid = np.concatenate([[np.inf], grid])  # answering no row is an option
-    rows, lost, _ = judged.steps.at(grid)
-    n = judged.total
-    seen = (costs[0] * lost + costs[1] * (n - rows)) / n
-    level = delta / (2 * len(grid))  # each threshold has two bounds
-    bound = costs[0] * upper_bound(lost, n, level) + costs[1] * upper_bound(n - rows, n, level)
-    best = int(np.argmin(seen))
-    guarantee = f"with probability at least {_percent(1 - delta)} the mean cost of a row is at most {bound[best]:.4g} ({seen[best]:.4g} on these rows)"
-    tests = _tests(grid, rows, lost, seen, np.arange(len(grid)) == best, len(grid))
-    return _Found(float(grid[best]), float(bound[best]), guarantee, tests)
 
 
 def _choice(judged: Judged, found: _Found, target: str, method: str, delta: float) -> ThresholdChoice:

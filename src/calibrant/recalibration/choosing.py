@@ -26,13 +26,11 @@ from ..views.resolve import as_predictions
 from .base import Calibrator, Identity, Input
 from .cross_validation import CrossValidation, beside_scores, fit_quietly
 from .methods import METHODS, find_method
-from .safe import FLOOR, SafeCalibration, row_losses
+from .safe import FLOOR, row_losses
 from .scores import Floats, TrainingData, fold_of_rows, names_array
 from .targets import Target, carried_over, induced, owners, read_target
 
 Loss = Literal["nll", "brier"]
-# Prefix of the names of safe counterparts.
-SAFE = "safe_"
 
 
 @dataclass(frozen=True)
@@ -210,7 +208,6 @@ def recalibrate(
     loss: Loss = "nll",
     folds: int = 5,
     level: float = 0.95,
-    safe: float | None = None,
     rng: Any = 0,
     lens: str | Lens | Mapping[Any, Any] | None = None,
     sample_weight: Any = None,
@@ -238,11 +235,6 @@ def recalibrate(
         Number of folds, at least 3. All observations that a row represents (`counts`) are in the same fold.
     level : float, default 0.95
         Confidence level of the interval of the gain.
-    safe : float, optional
-        Probability with which the selected calibrator may be overconfident, such as 0.05. Every method, and the scores without
-        recalibration, then has a counterpart made safe by `SafeCalibration`, at this level divided by the number of methods. Only these
-        counterparts, whose names begin with ``"safe_"``, are selected; the others show what safety costs. With `sample_weight` the
-        probability is approximate, because weights count relative to the largest one, which is taken from the data.
     rng : None, int or numpy.random.Generator, default 0
         Seed of the assignment to folds. The result does not depend on the order of the rows.
     lens : str, Lens or mapping, optional
@@ -318,14 +310,7 @@ def recalibrate(
     problem = _read_problem(predictions, lens, folds)
     p = problem.event
     calibrators = _named(method, p)
-    selectable = list(calibrators)
-    if safe is not None:
-        if lens is not None:
-            raise ArgumentError("safe", "cannot be combined with lens", "use one of them")
-        # Unsafe methods are then candidates for comparison only: they show what safety costs.
-        counterparts = _safe_counterparts(calibrators, check_fraction(safe, "safe", 0.05))
-        calibrators, selectable = calibrators | counterparts, list(counterparts)
-    cv = CrossValidation(calibrators, p, fold_of_rows(TrainingData(p), folds, rng), loss, selectable)
+    cv = CrossValidation(calibrators, p, fold_of_rows(TrainingData(p), folds, rng), loss)
     candidates = _candidates(cv, calibrators, p, loss, level)
     best = next(c for c in candidates if c.method == cv.selected)
     chosen = problem.whole_calibrator(cv.fits[best.method].calibrator)
@@ -335,7 +320,6 @@ def recalibrate(
     notes = [
         *_notes_on_selection(best, candidates, cv, low <= 0 <= high),
         *(f"{name}: {note}" for name, note in floored.items() if note),
-        _safety(chosen, safe, p.weight_kind == "importance"),
     ]
     return Recalibration(
         method=best.method,
@@ -441,18 +425,6 @@ def _named(method: Any, p: Predictions) -> dict[str, Calibrator]:
     return {"none": none} | {name: find_method(name)(input=input) for name in names if name != "none"}
 
 
-def _safe_counterparts(calibrators: Mapping[str, Calibrator], alpha: float) -> dict[str, Calibrator]:
-    """Safe counterparts, each at its share of the level, so that the level holds for any of them that is selected."""
-    for name, calibrator in calibrators.items():
-        if isinstance(calibrator, SafeCalibration):  # with a level of its own
-            problem = f"{name} has a level of its own and cannot be combined with safe"
-            raise ArgumentError("method", problem, "name the method that is to be made safe or drop safe")
-    each = alpha / len(calibrators)
-    return {
-        f"{SAFE}{name}": SafeCalibration(inner, input=inner.input, alpha=each) for name, inner in calibrators.items()
-    }
-
-
 # Rows per distinct score from which the rate of each is a candidate.
 ROWS_FOR_A_RATE = 20
 
@@ -511,12 +483,9 @@ def _notes_on_selection(
     warned = {name: fits.warnings[-1] for name, fits in cv.fits.items()}
     notes = [warned[best.method]]
     if not warned[best.method]:
-        better = [c.method for c in candidates if c.method in cv.selectable and c.loss < best.loss]
+        better = [c.method for c in candidates if c.loss < best.loss]
         notes += [f"{name} has a lower loss but was not selected ({warned[name]})" for name in better if warned[name]]
-    if best.gain < 0:  # of a safe calibrator, which no recalibration cannot replace
-        losses = f"{number(best.loss)} against {number(plain.loss)}"
-        notes.append(f"the held-out loss is higher than without recalibration ({losses})")
-    elif best.ece > plain.ece:
+    if best.ece > plain.ece:
         notes.append(
             f"ece rose from {number(plain.ece)} to {number(best.ece)} although the loss fell: ece evaluates one event in bins, where "
             "errors can cancel; the loss is a proper scoring rule and the better guide"
@@ -524,13 +493,3 @@ def _notes_on_selection(
     if best.method != "none" and contains_zero:
         notes.append("the gain is not statistically significant: its interval contains 0")
     return notes
-
-
-def _safety(chosen: Calibrator, safe: float | None, weighted: bool) -> str:
-    """The guarantee of a safe calibrator and what it costs; empty for others, and where the bound was not reached."""
-    if not isinstance(chosen, SafeCalibration) or chosen.bound_ > chosen.tolerance:
-        return ""
-    margin = f" by more than {chosen.tolerance:g}" if chosen.tolerance > 0 else ""
-    stated = f"mean confidence exceeds accuracy{margin} with probability at most {safe or chosen.alpha:g}"
-    stated += ", approximately because of the weights" if weighted else ""
-    return f"{stated}; on held-out rows the shrinkage changes nll by {chosen.cost_nll_:+.3g} and brier by {chosen.cost_brier_:+.3g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
@@ -59,10 +59,9 @@ class CrossValidation:
         p: Predictions,
         fold: NDArray[Any],
         loss: str,
-        selectable: Sequence[str],
     ) -> None:
         assert p.labels is not None
-        self.fold, self.selectable = fold, selectable
+        self.fold = fold
         weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
         self.weight = weight / weight.sum()
         # A row with a count represents as many independent rows; each contributes this weight.
@@ -148,17 +147,14 @@ class CrossValidation:
         share = self.weight[rows].sum()
         weight, spread = self.weight[rows] / share, self.spread[rows] / share**2
         means = {}
-        default = self.selectable[0]
-        for name in self.selectable[1:]:
-            if name not in gains:
-                continue
-            over = (gains[name] - gains[default])[rows]
+        for name in gains:
+            over = gains[name][rows]
             mean = float(weight @ over)
             if mean > math.sqrt(float(spread @ np.square(over - mean))):
                 means[name] = mean
         calm = {name: mean for name, mean in means.items() if not self.fits[name].warnings[place]}
         eligible = calm or means
-        return max(eligible, key=eligible.__getitem__) if eligible else default
+        return max(eligible, key=eligible.__getitem__) if eligible else "none"
 
     @cached_property
     def nested_gain(self) -> Moments:

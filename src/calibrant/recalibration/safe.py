@@ -81,7 +81,6 @@ class SafeCalibration(Calibrator):
     See Also
     --------
     TemperatureScaling : Without a bound.
-    recalibrate : With ``safe=0.05``, selects among calibrators that are all made safe.
 
     Notes
     -----
