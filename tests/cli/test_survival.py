@@ -132,33 +132,9 @@ def test_missing_values_are_on_a_line(tmp_path: Path, run: Run) -> None:
     assert "on line 3" in err
 
 
-def test_a_codes_without_censoring_hint(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("risk,days,died\n0.1,400,1\n0.2,300,2\n0.3,500,1\n")
-    code, _, err = run("survival", path, *COLUMNS)
-    assert code == 2
-    assert "--event: the codes are 1, 2, without 0 for censoring; use --cause 1 if no row is censored" in err
-
-
-def test_percentages_are_named(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("risk,days,died\n10,400,1\n20,300,0\n30,500,1\n")
-    code, _, err = run("survival", path, *COLUMNS)
-    assert code == 2
-    assert "got 10 on line 2; divide by 100 if these are percentages" in err
-
-
 def test_a_missing_group_is_on_a_line(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "x.csv"
     path.write_text("risk,days,died,site\n0.1,400,1,a\n0.2,300,0,\n0.3,500,1,b\n")
     code, _, err = run("survival", path, *COLUMNS, "--by", "site")
     assert code == 2
     assert "--by: missing value in column 'site' on line 3" in err
-
-
-def test_risks_of_0_are_noted(file: Path, run: Run) -> None:
-    pd.read_csv(file).assign(coarse=np.where(RISK > 0.3, RISK, 0)).to_csv(file, index=False)
-    code, out, err = run("survival", file, *COLUMNS, "--prob", "coarse", "--resamples", "0")
-    assert code == 0
-    assert "are 0 or 1" in out
-    assert "intercept and slope: " in err
