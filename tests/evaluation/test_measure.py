@@ -322,6 +322,14 @@ def test_recommend_has_the_five_use_cases_of_the_survey_first() -> None:
     assert all(cal.catalogue[id].properties["direction"] for id in cal.recommend("direction").metrics)
 
 
+def test_a_use_case_has_a_number_and_none_gives_the_best_of_each() -> None:
+    assert cal.recommend(5) == cal.recommend("analysis")
+    every = cal.recommend()
+    assert every.metrics[2] == cal.recommend("direction").best
+    assert len(every.metrics) == len(every.reasons) == 10
+    assert "esce        direction" in repr(every)
+
+
 def test_an_unknown_use_case_lists_those_there_are() -> None:
     with pytest.raises(cal.errors.ArgumentError, match="'safety'"):
         cal.recommend("everything")

@@ -28,7 +28,6 @@ OPTIONS = {
     "n_resamples": ("--resamples",),
     "rng": ("--seed",),
     "level": ("--level",),
-    "kind": ("--compare",),
     "path": ("--out",),
     "options": ("--option",),
     "missing": ("--drop-missing",),

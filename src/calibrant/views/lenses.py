@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, LensError
 from ..input.predictions import Predictions
 from ..util.blocks import map_blocks, rows_per_block
+from ..util.sums import cumulative_sums
 from .view import ClassColumns, FixedRest, RestOfColumns, VectorView, View, rounding_of, sigmoid
 
 Array = NDArray[Any]
@@ -518,7 +519,7 @@ def _cumulative(p: Predictions) -> Array:
     found = np.empty((p.k - 1, p.n))
 
     def work(start: int, stop: int) -> None:
-        sums = np.cumsum(p.probs[start:stop, :-1], axis=1, dtype=np.float64)
+        sums = cumulative_sums(p.probs[start:stop, :-1])
         near = np.round(sums, 15)
         decimal = np.abs(near - sums) <= 2.0**-52 * sums
         decimal[:, 0] = False  # a single probability, not a sum
