@@ -289,19 +289,6 @@ def test_a_lens_that_a_stream_does_not_have_is_an_error(tmp_path: Path, run: Run
         assert "--no-stream" in err
 
 
-def test_bins_of_confidences_in_a_stream_know_the_number_of_classes(tmp_path: Path, binary: Path, run: Run) -> None:
-    path = tmp_path / "three.csv"
-    write_table(path, {"label": LABELS, **{f"p_{k}": PROBS[:, k] for k in range(3)}})
-    found = [
-        values(run("evaluate", path, stream, "--binning", "equal_width:1/K", "--metrics", "ece", "--json")[1])["ece"]
-        for stream in ("--stream", "--no-stream")
-    ]
-    assert found[0] == pytest.approx(found[1], rel=1e-12)
-    code, out, err = run("evaluate", binary, "--stream", "--binning", "equal_width:1/K", "--metrics", "ece")
-    assert (code, out) == (2, "")
-    assert "--binning: '1/K' requires the confidence in one of several classes" in err
-
-
 @pytest.mark.parametrize("stream", ["--stream", "--no-stream"])
 def test_different_line_ends_are_an_error(tmp_path: Path, run: Run, stream: str) -> None:
     path = tmp_path / "mixed.csv"
