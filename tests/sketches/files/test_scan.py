@@ -85,10 +85,7 @@ def test_two_classes_in_lists_and_by_name(tmp_path: Path) -> None:
     assert (found.classes, found.sketch()) == (("default", "ok"), cal.Sketch.of(y, p))
     turned = cal.scan(file, classes=["ok", "default"])
     assert (turned.classes, turned.sketch()) == (("ok", "default"), cal.Sketch.of(1 - y, two[:, 0]))
-    with pytest.raises(
-        cal.errors.ArgumentError,
-        match="classes: the columns are in another order: default, ok; drop it, or name the columns in the intended order",
-    ):
+    with pytest.raises(cal.errors.ArgumentError, match="classes: the columns are in another order: default, ok"):
         cal.scan(file, classes=["ok", "other"])
 
 
@@ -181,17 +178,9 @@ def test_labels_with_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        (
-            {"prob": (7, 1.5)},
-            cal.errors.ProbabilityError,
-            r'prob: probabilities must be in \[0, 1\]; got 1\.5 in "prob" in row 7 of .*p\.parquet; pass where to select the other rows',
-        ),
-        ({"prob": (7, -0.1)}, cal.errors.ProbabilityError, r'got -0\.1 in "prob" in row 7 of .*p\.parquet'),
-        (
-            {"label": (5, 3)},
-            cal.errors.LabelError,
-            r"label: labels must be among the classes 0, 1; got '3' in row 5 of .*p\.parquet; pass classes",
-        ),
+        ({"prob": (7, 1.5)}, cal.errors.ProbabilityError, r'prob: .* got 1\.5 in "prob" in row 7 of .*p\.parquet'),
+        ({"prob": (7, -0.1)}, cal.errors.ProbabilityError, r'prob: .* got -0\.1 in "prob" in row 7 of .*p\.parquet'),
+        ({"label": (5, 3)}, cal.errors.LabelError, r"label: .* got '3' in row 5 of .*p\.parquet"),
     ],
 )
 def test_bad_rows_are_named(tmp_path: Path, change: dict[str, Any], error: Any, words: str) -> None:
@@ -242,31 +231,21 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 def test_mistakes_are_named(tmp_path: Path) -> None:
     y, p = two_classes(30)
     file = table(tmp_path / "p.parquet", y=y, p=p)
-    for words, error, match in (
-        (
-            {"where": "nope > 1"},
-            cal.errors.ArgumentError,
-            "where: unknown column 'nope'; the columns are y, p; text is written in single quotes, as 'nope'",
-        ),
-        (
-            {"where": "1 = 1; DROP TABLE x"},
-            cal.errors.ArgumentError,
-            'where: not a valid SQL expression: syntax error at or near ";"; for example "country = \'FR\' AND age > 60"',
-        ),
-        (
-            {"where": "p > (SELECT 1)"},
-            cal.errors.ArgumentError,
-            "where: must be one SQL expression without subqueries; for example \"country = 'FR'\"",
-        ),
-        ({"where": "p > 2"}, cal.errors.FileError, r"p\.parquet: has no rows that satisfy where; relax the condition"),
-        ({"label": "truth"}, cal.errors.ColumnError, "label: unknown column 'truth'; the columns are 'y', 'p'"),
-        ({"classes": [1, 2, 3]}, cal.errors.ArgumentError, "classes: has 3 names for 2 classes"),
-        ({"lenses": ["class:9"]}, cal.errors.ArgumentError, "class:9"),
-        ({"table": "t"}, cal.errors.ArgumentError, "DuckDB databases"),
-        ({"by": "region"}, cal.errors.ColumnError, "region"),
+    for words, error in (
+        ({"where": "nope > 1"}, cal.errors.ArgumentError),
+        ({"where": "1 = 1; DROP TABLE x"}, cal.errors.ArgumentError),
+        ({"where": "p > (SELECT 1)"}, cal.errors.ArgumentError),
+        ({"label": "truth"}, cal.errors.ColumnError),
+        ({"classes": [1, 2, 3]}, cal.errors.ArgumentError),
+        ({"lenses": ["class:9"]}, cal.errors.ArgumentError),
+        ({"table": "t"}, cal.errors.ArgumentError),
+        ({"by": "region"}, cal.errors.ColumnError),
     ):
-        with pytest.raises(error, match=match):
+        with pytest.raises(error) as caught:
             cal.scan(file, **words)  # type: ignore[arg-type]
+        assert caught.value.argument == next(iter(words))
+    with pytest.raises(cal.errors.FileError, match=r"p\.parquet: has no rows that satisfy where"):
+        cal.scan(file, where="p > 2")
     for source, match in (
         (tmp_path / "none.parquet", "no such file"),
         (tmp_path / "*.csv", "no file matches"),
@@ -305,15 +284,12 @@ def test_groups_keep_their_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ("7,0.5", r"label: labels must be among the classes 0, 1; got '7' in row 30 of .*x\.csv; pass classes"),
-        ("x,0.5", r"label: labels must be among the classes 0, 1; got 'x' in row 30 of .*x\.csv; pass classes"),
-        (",0.5", r"label: missing value in column 'y' in row 30 of .*x\.csv; use missing='drop' to drop these rows"),
-        ("1,N/A", r"prob: missing value in column 'p' in row 30 of .*x\.csv; use missing='drop' to drop these rows"),
-        ("1,high", r"""prob: expected numbers in "p", got the text 'high' in row 30"""),
-        (
-            "1,1.5",
-            r'prob: probabilities must be in \[0, 1\]; got 1\.5 in "p" in row 30 of .*x\.csv; pass where to select',
-        ),
+        ("7,0.5", r"label: .* got '7' in row 30 of .*x\.csv"),
+        ("x,0.5", r"label: .* got 'x' in row 30 of .*x\.csv"),
+        (",0.5", r"label: missing value in column 'y' in row 30 of .*x\.csv"),
+        ("1,N/A", r"prob: missing value in column 'p' in row 30 of .*x\.csv"),
+        ("1,high", "prob: .* got the text 'high' in row 30"),
+        ("1,1.5", r'prob: .* got 1\.5 in "p" in row 30 of .*x\.csv'),
     ],
 )
 def test_printed_rows_are_named_by_number(tmp_path: Path, row: str, words: str) -> None:
@@ -366,10 +342,7 @@ def test_columns_of_many_types(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (
-            "0.7 AS y, 0.5 AS p",
-            r"label: labels must be among the classes 0, 1; got '0\.7' in row 0 of .*p\.parquet; pass classes",
-        ),
+        ("0.7 AS y, 0.5 AS p", r"label: .* got '0\.7' in row 0 of .*p\.parquet"),
         ("[1] AS y, 0.5 AS p", r"INTEGER\[\]"),
         ("1 AS y, 'half' AS p", """prob: expected numbers in "p", got the text 'half' in row 0"""),
         ("1 AS y, {'a': 0.5} AS p", "STRUCT"),
@@ -421,15 +394,8 @@ def test_a_file_counts_once_whatever_names_it_has(tmp_path: Path, monkeypatch: p
     table(tmp_path / "b.parquet", y=y, p=p)  # the same content in another file is other data
     (tmp_path / "link.parquet").symlink_to("a.parquet")
     monkeypatch.chdir(tmp_path)
-    names = [
-        "a.parquet",
-        "./a.parquet",
-        tmp_path / "a.parquet",
-        "link.parquet",
-        "a*.parquet",
-        f"../{tmp_path.name}/a.parquet",
-    ]
-    for name in names:
+    others = ("link.parquet", "a*.parquet", f"../{tmp_path.name}/a.parquet")
+    for name in ("a.parquet", "./a.parquet", tmp_path / "a.parquet", *others):
         assert cal.scan(["a.parquet", name]).n == 40
     assert cal.scan("*.parquet").n == 80
 
