@@ -127,14 +127,6 @@ def test_means_put_what_is_off_first() -> None:
     assert second.startswith("mean predicted probability 50.0%")
 
 
-@pytest.mark.parametrize(("score", "said"), [(0.99, "99.0%"), (0.01, "1.0%")])
-def test_means_say_one_thing_once_where_one_class_is_always_predicted(score: float, said: str) -> None:
-    side = "over" if score > 0.5 else "under"
-    assert means([0, 1] * 50, [score] * 100) == [
-        f"{side}estimates the positive class: mean predicted probability {said}, observed rate 50.0%"
-    ]
-
-
 def test_verdict_never_claims_calibration() -> None:
     for y, p in (([0, 1], [0.5, 0.5]), ([0, 0], [0.9, 0.9]), ([1, 1], [0.6, 0.6])):
         sentence = cal.report(y, p, metrics="ece", level=None, n_resamples=19, recalibration=False).verdict.sentence
