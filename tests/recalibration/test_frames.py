@@ -149,10 +149,11 @@ def test_names_without_columns_are_refused(make: Any) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_names_of_other_columns_are_refused(library: str) -> None:
+def test_columns_of_fit_are_read_as_those_of_predictions(library: str) -> None:
     named = table(FITTED.y_prob, [f"p_{name}" for name in NAMES], library)
+    assert cal.VectorScaling().fit(named, LABELS).classes_.tolist() == NAMES.tolist()
     with raises(cal.errors.LabelError, "y"):
-        cal.VectorScaling().fit(named, LABELS)
+        cal.VectorScaling().fit(table(FITTED.y_prob, ["x", "y", "z"], library), LABELS)
     order = np.argsort(NAMES)
     calibrator = cal.VectorScaling().fit(FITTED.y_prob[:, order], LABELS)  # as scikit-learn's predict_proba has them
     assert calibrator.classes_.tolist() == sorted(NAMES)
