@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.recalibration.adjust import PriorShift, prior_shift_em
 from calibrant.recalibration.grouped import GroupCalibration
 from calibrant.recalibration.persistence import load, save
 from tests.calling import raises
@@ -61,12 +60,6 @@ def test_columns_name_the_classes(make: Any, library: str) -> None:
     for scores in forms:
         assert same(calibrator.predict_proba(scores), probs)
         assert np.array_equal(calibrator.predict(scores), NAMES[probs.argmax(axis=1)])
-
-
-def test_the_same_rows_in_another_order_of_columns_are_the_rows_fitted_on() -> None:
-    calibrator = cal.VectorScaling().fit(table(FITTED.y_prob), LABELS)
-    with pytest.warns(cal.errors.InSampleWarning):
-        calibrator.predict_proba(turned(FITTED.y_prob))
 
 
 def test_names_are_saved_and_evaluated(tmp_path: Path) -> None:
@@ -118,15 +111,6 @@ def test_numbers_that_could_be_names_or_positions_are_refused() -> None:
     assert named.classes_.tolist() == [1, 2, 3]
     assert named.temperature_ == cal.TemperatureScaling().fit(FITTED.y_prob, labels).temperature_
     assert same(named.predict_proba(pd.DataFrame(NEW.y_prob)), named.predict_proba(NEW.y_prob))
-
-
-@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
-def test_rows_without_labels_have_columns_without_names() -> None:
-    frame = pd.DataFrame(FITTED.y_prob, columns=[2, 0, 1])
-    before = [0.2, 0.3, 0.5]
-    assert prior_shift_em(frame, before) == prior_shift_em(FITTED.y_prob, before)
-    one, other = (PriorShift(before=before).fit(scores) for scores in (frame, FITTED.y_prob))
-    assert same(one.predict_proba(NEW.y_prob), other.predict_proba(NEW.y_prob))
 
 
 def test_an_index_in_another_order_is_refused_for_names_too() -> None:
