@@ -37,7 +37,7 @@ def calibrant_in_groups(metric: str, **options: Any) -> list[Contender]:
         import calibrant
 
         groups = groups_of(len(y))
-        return lambda: float(getattr(calibrant, metric)(y, p, groups=groups, **options))
+        return lambda: float(getattr(calibrant, metric)(calibrant.Predictions(y, p, groups=groups), **options))
 
     return [Contender("calibrant", "numba", prepare), Contender("calibrant without numba", "calibrant", prepare)]
 

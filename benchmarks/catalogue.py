@@ -99,14 +99,14 @@ def call_of(kind: str, name: str, labels: np.ndarray, probs: np.ndarray) -> tupl
     if kind == "metric":
         metric = cal.catalogue[name]
         words = {need: own[need] for need in metric.needs if need in own}
-        return lambda: metric(labels, probs, **words), None
+        return lambda: metric(cal.Predictions(labels, probs, **words)), None
     if name in FUNCTIONS:
         return lambda: getattr(cal.inference, name)(labels, probs), None
     if name.startswith("interval of "):
         return lambda: cal.interval(labels, probs, metric="ece", rng=0), None
     id, method = name.split(", ")
     words = {need: own[need] for need in cal.catalogue[id].needs if need in own}
-    return lambda: cal.assess(labels, probs, metric=id, method=method, rng=0, **words), None
+    return lambda: cal.assess(cal.Predictions(labels, probs, **words), metric=id, method=method, rng=0), None
 
 
 def work() -> float:

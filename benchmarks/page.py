@@ -177,16 +177,11 @@ def _all_lines(found: dict[str, Any]) -> list[str]:
         "",
         f'`evaluate(metrics="all")` returns {found["values"]} values in {found["seconds"]:.1f} s '
         f"({found['work_seconds']:.1f} CPU seconds). "
-        f"It left out {', '.join(found['left_out']) or 'nothing'}"
-        f"{_and_unfinished(found['unfinished'])}; "
+        f"It left out {', '.join(found['left_out']) or 'nothing'}; "
         f"{', '.join(found['without_input'])} need groups or features, which are not given. "
         f"All runs: {', '.join(f'{values} values in {seconds:.1f} s' for values, seconds in found['runs'])}.",
         "",
     ]
-
-
-def _and_unfinished(names: list[str]) -> str:
-    return f" beforehand and, once it was spent, {len(names)} more, from {names[0]} on" if names else " beforehand"
 
 
 def _busy_lines(results: dict[str, Any]) -> list[str]:

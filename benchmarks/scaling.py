@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
-from calibrant.evaluation.measure import SPENT
 from calibrant.util import kernels
 from cases import BINS, make_data
 from worker import peak_of, without_numba
@@ -122,8 +121,7 @@ def _all_metrics(rows: int) -> dict[str, Any]:
         "work_seconds": time.process_time() - work,
         "values": sum(result.value is not None for result in found.results),
         "without_input": [result.metric for result in found.results if result.value is None],
-        "left_out": [skipped.metric for skipped in found.left_out if skipped.reason != SPENT],
-        "unfinished": [skipped.metric for skipped in found.left_out if skipped.reason == SPENT],
+        "left_out": [skipped.metric for skipped in found.left_out],
     }
 
 

@@ -22,8 +22,8 @@ import make_site
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-# Written by 0.1.0 from 60 rows: a calibrator, a sketch, sketches of three groups, and the store of a monitor.
-OLD = Path(__file__).parent / "formats" / "0.1.0"
+# Written by 1.0.0rc1 from 60 rows: a calibrator, a sketch, sketches of three groups, and the store of a monitor.
+OLD = Path(__file__).parent / "formats" / "1.0.0rc1"
 
 
 def test_the_version_is_written_once_and_followed() -> None:

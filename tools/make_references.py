@@ -314,7 +314,7 @@ WEIGHTS = "1 + np.arange(1, len(y) + 1) % 5"
 COUNTED = f"cal.Predictions(y, risk, counts={WEIGHTS})"
 RANKED = "np.quantile(risk, [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])"
 STAGES = "np.column_stack([p1, p2, p3, p4])"
-SURVIVAL = "{{m.measure: m for m in cal.clinical.survival_summary(risk, time=time, event=event, groups=0 * time, horizon={}, n_resamples=0).horizons[0].measures}}"
+SURVIVAL = "{{m.measure: m for m in cal.clinical.survival_summary(risk, time=time, event=event, groups=0 * time, horizon={}, n_resamples=0).measures}}"
 QUANTILES = "np.unique(np.quantile(risk, np.arange({0} + 1) / {0}))"
 POOLED = "[(p := cal.clinical.validate_by_group(cal.Predictions(y, risk, groups=centre), method='reml')['{}']).estimate, p.standard_error, p.low, p.high, p.tau2, p.i2, p.q, p.q_pvalue]"
 

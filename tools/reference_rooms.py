@@ -95,17 +95,14 @@ ROOMS = {
                     "figures.reliability_diagrams",
                     "figures.survival_diagrams",
                     "figures.panels",
-                    "figures.polytomous",
                     "figures.optimism",
                 ),
             ),
             Section(
                 "Without bins, and over whole rows",
-                ("figures.differences", "figures.models", "figures.variations", "figures.entropy"),
+                ("figures.differences", "figures.variations", "figures.entropy"),
             ),
-            Section(
-                "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")
-            ),
+            Section("Scores and choices", ("figures.topk", "figures.selective", "figures.murphy")),
             Section("Risk models", ("figures.flexible_curves", "figures.belts", "figures.decision_curves")),
             Section(
                 "Where the error lies",
@@ -134,8 +131,8 @@ ROOMS = {
             Section("Curves for two classes", ("recalibration.binary",)),
             Section("Bins", ("recalibration.binning",)),
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
-            Section("Groups", ("recalibration.grouped", "recalibration.features")),
-            Section("One event of several classes", ("recalibration.targets", "recalibration.top_label")),
+            Section("Groups", ("recalibration.grouped",)),
+            Section("One event of several classes", ("recalibration.targets",)),
             Section("A bound on overconfidence", ("recalibration.safe",)),
             Section(
                 "Other data than the model was made for", ("recalibration.adjust", "recalibration.class_temperature")

@@ -36,10 +36,10 @@ def range_word(metric: cal.metrics.Metric) -> str:
     return "from 0, no bound" if high == math.inf else "from 0 to 1" if high <= 1 else "from 0, bound above 1"
 
 
-def value_of(metric: cal.metrics.Metric, y: Any, p: Any, words: dict[str, Any]) -> float | None:
-    """The metric, with groups and features where it asks for them; None where it has no value."""
+def value_of(metric: cal.metrics.Metric, y: Any, p: Any, subsets: dict[str, Any]) -> float | None:
+    """The metric, with groups and features for those that need them; None where it has no value."""
     try:
-        return float(metric(y, p, **{word: words[word] for word in words if word in metric.needs}))
+        return float(metric(cal.Predictions(y, p, **subsets)))
     except CalibrantError:
         return None
 
@@ -64,12 +64,12 @@ def _tried(metric: cal.metrics.Metric, seed: int) -> Measured:
     # Two decimals: many equal scores, and some on the edges of bins, so that a nudge can part them.
     p = np.clip(np.round(drawn.y_prob, 2), 0.01, 0.99)
     y = drawn.y_true
-    words = {"groups": rng.integers(0, 3, ROWS), "features": rng.normal(size=(ROWS, 2))}
-    now = value_of(metric, y, p, words)
-    moved = change(now, value_of(metric, y, p + NUDGE * rng.choice([-1, 1], ROWS), words))
-    constant = value_of(metric, y, np.full(ROWS, y.mean()), words)
+    subsets = {"groups": rng.integers(0, 3, ROWS), "features": rng.normal(size=(ROWS, 2))}
+    now = value_of(metric, y, p, subsets)
+    moved = change(now, value_of(metric, y, p + NUDGE * rng.choice([-1, 1], ROWS), subsets))
+    constant = value_of(metric, y, np.full(ROWS, y.mean()), subsets)
     order = rng.permutation(ROWS)
-    shuffled = value_of(metric, y[order], p[order], {word: values[order] for word, values in words.items()})
+    shuffled = value_of(metric, y[order], p[order], {name: values[order] for name, values in subsets.items()})
     apart = change(now, shuffled)
     return Measured(
         None if moved is None else moved > JUMP, _won(metric, constant), None if apart is None else apart > SAME

@@ -54,7 +54,8 @@ ALTERNATIVES = re.compile(r"(, or | or |, )")
 
 
 def keep_alternatives(remedy: str, is_possible: Callable[[str], bool]) -> str:
-    """The alternatives of a remedy that are possible elsewhere, such as on the command line."""
+    """The alternatives of a remedy that are possible elsewhere, such as on the command line, where `Predictions` is not called."""
+    remedy = re.sub(r"Predictions\(\.\.\., ([^)]*)\)", r"\1", remedy)
     kept = separator = ""
     for place, part in enumerate(ALTERNATIVES.split(remedy)):
         if place % 2:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
 
-import calibrant as cal
 from calibrant.errors import LensError
 from calibrant.input.predictions import Predictions
-from calibrant.reporting.interactive import CELLS, MAX_CLASSES, MAX_GROUPS, STOPS, cell_sums, interactive
+from calibrant.reporting.interactive import CELLS, MAX_CLASSES, MAX_GROUPS, cell_sums, interactive
 from calibrant.reporting.specs import histogram_spec, reliability_spec, threshold_spec
 from calibrant.sketches.sketch import Sketch
 
-from .pages import DIVISORS, binary_case, many_case
+from .pages import binary_case, many_case
 
 LABEL, SCORE, GROUP = binary_case(900)
 
@@ -81,20 +79,6 @@ def test_soft_labels_and_weights_keep_fractions() -> None:
     assert cells.total**2 / sum(cells.square) == pytest.approx(worth, rel=1e-12)
 
 
-def test_stops_are_the_divisors() -> None:
-    assert list(STOPS) == DIVISORS
-    assert interactive(Predictions([0, 1], [0.2, 0.7]), bins=17).bins == 15
-    assert interactive(Predictions([0, 1], [0.2, 0.7]), bins=1000).bins == 300
-
-
-def test_one_row_and_empty_groups() -> None:
-    cells = interactive(Predictions([1], [1.0])).lenses[0].cells
-    assert cells.rows[299] == 1
-    assert cells.total == 1
-    zero = interactive(Predictions([0], [0.0])).lenses[0].cells
-    assert zero.rows[0] == 1
-
-
 def test_what_has_no_room_is_named() -> None:
     rng = np.random.default_rng(0)
     groups = [f"g{number:03d}" for number in rng.integers(0, 60, 5000)]
@@ -134,14 +118,6 @@ def test_kinds_of_predictions() -> None:
         interactive(Predictions(label, prob), lens="canonical")
 
 
-def test_cells_give_the_library_s_ece_for_every_divisor() -> None:
-    cells = cell_sums(cal.Sketch.of(LABEL, SCORE).view())
-    excess = np.array(cells.score_sum) - np.array(cells.positives)
-    for bins in STOPS:
-        value = np.abs(excess.reshape(bins, -1).sum(axis=1)).sum() / len(LABEL)
-        assert abs(value - cal.ece(LABEL, SCORE, bins=bins)) <= 1e-12
-
-
 def test_specs_name_only_their_own_fields() -> None:
     known = {"mean_score", "rate", "low", "high", "side", "share", "left", "right", "rows", "threshold", "value", "what", "from", "to", "at", "place", "colour", "dash", "shape"}  # fmt: skip
     found = set()
@@ -156,8 +132,7 @@ def test_specs_name_only_their_own_fields() -> None:
             for value in part:
                 walk(value)
 
-    points: dict[str, list[Any]] = {"bins": [], "lines": [], "spans": [], "steps": []}
-    for spec in (reliability_spec(points, ("x", "y")), histogram_spec(points), threshold_spec()):
+    for spec in (reliability_spec(("x", "y")), histogram_spec(), threshold_spec()):
         walk(spec)
         assert "url" not in json.dumps(spec)
     assert found == known

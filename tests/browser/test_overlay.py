@@ -1,9 +1,8 @@
-"""Several sides on one page: models, periods, before and after and groups over each other, switched on and off; and reports in a notebook."""
+"""Several sides on one page: models, before and after and groups over each other, switched on and off; and reports in a notebook."""
 
 from __future__ import annotations
 
 import ast
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,6 @@ from calibrant.util.results import number
 from .chromium import LOCAL, Browser
 from .pages import BINARY, DIVISORS, LABEL, MANY_LABEL, MANY_PROB, SCORE, one_view, quick_report
 from .test_hostile_names import HOSTILE
-from .test_page_in_use import A4, wider_than
 
 MODELS = {"old </script>": SCORE, "new": np.sqrt(SCORE), "\u202ethird \U0001f600": SCORE**2}
 DRAWN = """(() => { const r = calibrantReport; return r.drawn.last.then(() => ({
@@ -42,16 +40,6 @@ def small(found: ReportComparison, reports: list[Report]) -> ReportComparison:
 @pytest.fixture(scope="module")
 def models() -> ReportComparison:
     return compare_reports(LABEL, MODELS, metrics=["brier"], level=0.8, n_resamples=50)
-
-
-@pytest.fixture(scope="module")
-def periods(models: ReportComparison) -> ReportComparison:
-    """A hundred and twenty periods with dense cells."""
-    rng = np.random.default_rng(9)
-    score = rng.random(20_000)
-    dense = interactive(Predictions(rng.random(20_000) < score, score))
-    reports = [replace(models.reports[0], title=f"week {k}", cells=dense) for k in range(120)]
-    return replace(small(models, reports), kind="periods", metrics=())
 
 
 def tick(place: int) -> str:
@@ -122,39 +110,6 @@ def test_classes_of_two_models(browser: Browser, tmp_path: Path) -> None:
         assert page.problems == []
 
 
-def test_many_periods(browser: Browser, periods: ReportComparison, tmp_path: Path) -> None:
-    """Few of them are drawn at the start, below three megabytes, on a screen and on paper."""
-    path = periods.save(tmp_path / "periods.html")
-    assert path.stat().st_size < 3_000_000
-    with browser.page(path, width=390) as page:
-        page.run("calibrantReport.ready")
-        assert page.run("document.querySelectorAll('#legend svg.key').length") == 120
-        assert page.run("calibrantReport.data.cells") == 300
-        assert len({point["place"] for point in page.run(DRAWN)["lines"]}) <= 3
-        assert page.run("document.documentElement.scrollWidth") <= 390
-        page.run(tick(7))
-        assert 7 in {point["place"] for point in page.run(DRAWN)["lines"]}
-        assert page.problems == []
-        page.resize(A4, 970)
-        page.emulate(media="print")
-        assert wider_than(page, A4) == []
-        assert page.run(
-            "document.querySelector('#legend').scrollHeight <= document.querySelector('#legend').clientHeight"
-        )
-
-
-def test_ten_models_of_a_hundred_classes_are_small_enough(models: ReportComparison) -> None:
-    rng = np.random.default_rng(10)
-    probs = rng.dirichlet(np.full(100, 0.1), 3000)
-    cells = interactive(Predictions(rng.integers(0, 100, 3000), probs))
-    reports = [replace(models.reports[0], title=f"m{k}", cells=cells) for k in range(10)]
-    page = small(models, reports).to_html()
-    assert len(page.encode()) < 3_000_000
-    data = json.loads(re.search(r'id="cells">(.*?)</script>', page)[1])  # type: ignore[index]
-    assert len(data["lenses"]) == 21
-    assert all(len(side["series"]) == 21 for side in data["sides"])
-
-
 def test_few_of_thirty_groups_are_drawn_at_the_start(reports: dict[str, Report]) -> None:
     groups = [f"g{k % 30}" for k in range(len(LABEL))]
     found = replace(reports["binary"], cells=interactive(Predictions(LABEL, SCORE, groups=groups)))
@@ -167,18 +122,11 @@ def test_few_of_thirty_groups_are_drawn_at_the_start(reports: dict[str, Report])
     assert len(render_report(found).encode()) < 2_000_000
 
 
-def test_without_scripts_all_sides_are_named(browser: Browser, models: ReportComparison, tmp_path: Path) -> None:
-    with browser.page(models.save(tmp_path / "still.html"), scripts=False) as page:
-        assert page.run("document.querySelectorAll('#legend li svg.key').length") == 3
-        assert page.run("[...document.querySelectorAll('#legend input')].every(e => e.offsetHeight === 0)")
-        assert page.run("document.querySelectorAll('.differences tbody tr').length") == 3
-
-
 def test_hostile_names_of_sides(browser: Browser, models: ReportComparison, tmp_path: Path) -> None:
     # Some of each kind: all of them are names of groups in another test.
     names = [name[:400] for name in HOSTILE if name.strip() and "\ud800" not in name][::4]
     reports = [replace(models.reports[k % 3], title=name) for k, name in enumerate(names)]
-    found = replace(small(models, reports), kind="periods", title=HOSTILE[1], metadata={HOSTILE[0]: HOSTILE[3]})
+    found = replace(small(models, reports), title=HOSTILE[1], metadata={HOSTILE[0]: HOSTILE[3]})
     with browser.page(found.save(tmp_path / "hostile.html"), width=390) as page:
         page.run("calibrantReport.ready")
         page.run("document.getElementById('show-all').click()")

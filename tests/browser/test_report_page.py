@@ -148,13 +148,6 @@ def test_classes(many: Page) -> None:
         compare(choose(many, binning="equal_mass"), in_cells(View(view.score, view.raw_outcome)), "equal_mass", 25)
 
 
-def test_choosing_a_class_or_a_group_takes_the_other_back(binary: Page, many: Page) -> None:
-    assert choose(many, lens=2)["more"].startswith("P(dog)")
-    assert choose(many, lens=0)["more"].startswith("Top label")
-    assert many.run("document.getElementById('group-control').hidden")
-    assert binary.run("document.getElementById('lens-control').hidden")
-
-
 def test_importance_weights(browser: Browser, files: dict[str, Path]) -> None:
     weight = np.random.default_rng(3).exponential(1, len(LABEL))
     view = one_view(Predictions(LABEL, SCORE, sample_weight=weight))
@@ -226,11 +219,6 @@ def test_policy_names_exactly_the_scripts_of_the_page(reports: dict[str, Report]
     assert len(marks) == 3
 
 
-def test_same_report_gives_the_same_bytes(reports: dict[str, Report], files: dict[str, Path]) -> None:
-    for name, found in reports.items():
-        assert render_report(found).encode() == files[name].read_bytes()
-
-
 def test_size_with_twenty_metrics_and_fifty_groups(reports: dict[str, Report]) -> None:
     rng = np.random.default_rng(5)
     score = rng.random(100_000)
@@ -246,7 +234,7 @@ def test_without_cells_there_is_a_page_without_scripts(reports: dict[str, Report
     page = render_report(replace(reports["binary"], cells=None))
     assert "<script" not in page
     assert "script-src 'none'" in page.replace("&#39;", "'")
-    assert 'class="still"' in page
+    assert "<table" in page
 
 
 def test_the_browser_ends_with_all_it_started() -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
@@ -58,27 +55,3 @@ def test_text_is_kept(run: Run, calibrator: Path, tmp_path: Path, form: str) -> 
     assert [row[:-1] for row in found] == rows
     assert found[0][-1].strip() == "p_calibrated"
     assert all(0 < float(row[-1]) < 1 for row in found[1:])
-
-
-def test_types_of_parquet_are_kept(run: Run, calibrator: Path, tmp_path: Path) -> None:
-    columns = {
-        "p": pa.array([0.2, 0.7, 0.4]),
-        "code": pa.array(["007", "1.10", None]),
-        "day": pa.array([1, 2, 3], pa.date32()),
-        "at": pa.array([1, 2, 3], pa.timestamp("us", "UTC")),
-        "price": pa.array([Decimal("1.10"), Decimal(2), None], pa.decimal128(12, 2)),
-        "few": pa.array([1, 2, 3], pa.int8()),
-        "flag": pa.array([True, None, False]),
-        "many": pa.array([[1, 2], [], None], pa.list_(pa.int32())),
-        "pair": pa.array([{"a": 1, "b": "x"}, {"a": 2, "b": None}, None]),
-        "raw": pa.array([b"\x00\xff", b"", None]),
-    }
-    table, file, out = pa.table(columns), tmp_path / "in.parquet", tmp_path / "out.parquet"
-    pq.write_table(table, file)
-    assert run("apply", calibrator, file, "--out", out)[0] == 0
-    found = pq.read_table(out)
-    assert found.column_names == [*columns, "p_calibrated"]
-    for name in columns:
-        assert found[name].to_pylist() == table[name].to_pylist(), name
-        if name not in ("many", "pair"):  # whose inner fields have other names
-            assert found.schema.field(name).type == table.schema.field(name).type, name

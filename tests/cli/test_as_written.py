@@ -50,10 +50,10 @@ def without_last(text: str, fields: int, delimiter: str = ",") -> list[list[str]
     return [row[: len(row) - fields] for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-@pytest.mark.parametrize("last", [True, False])
-@pytest.mark.parametrize(("delimiter", "suffix"), [(",", ".csv"), (";", ".csv"), ("\t", ".tsv")])
+@pytest.mark.parametrize(
+    ("end", "mark", "last", "delimiter", "suffix"),
+    [("\n", "", True, ",", ".csv"), ("\r\n", "\ufeff", False, ";", ".csv"), ("\r\n", "", True, "\t", ".tsv")],
+)
 def test_apply_leaves_the_other_columns_as_they_came(
     tmp_path: Path, fitted: Path, run: Run, end: str, mark: str, last: bool, delimiter: str, suffix: str
 ) -> None:

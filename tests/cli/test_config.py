@@ -107,13 +107,6 @@ def test_shared_keys_apply_where_they_can(project: Path, run: Run) -> None:
     assert code == 0, err
     run("report", "preds.csv", "--no-recalibration", "--out", "report.json")
     assert json.loads(Path("report.json").read_text())["provenance"]["parameters"]["configuration"] == "calibrant.toml"
-    run("report", "preds.csv", "--compare", "before-after", "--calibrator", "calibrator.json", "--out", "both.json")
-    both = json.loads(Path("both.json").read_text())["reports"][1]["provenance"]["parameters"]
-    assert (both["configuration"], both["files"], both["calibrator"]) == (
-        "calibrant.toml",
-        ["preds.csv"],
-        "calibrator.json",
-    )
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ def test_hostile_names_stay_text() -> None:
 
 def test_places_of_other_documents() -> None:
     assert places_of({"after": {"metrics": [{"metric": "ece", "value": 1}]}})[0].measures["ece"]["value"] == 1
-    assert places_of({"horizons": [{"horizon": 1, "measures": {"brier": {"value": 2}}}]})[0].measures["brier"]
+    assert places_of({"horizon": 1, "measures": {"brier": {"value": 2}}})[0].measures["brier"]
     assert places_of({"groups": 3, "metrics": [3, {"x": 1}]})[0].measures == {}
     with pytest.raises(FileError):
         Gates((), baseline="none.json").earlier()

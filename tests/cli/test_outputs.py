@@ -69,7 +69,7 @@ def test_outputs_are_checked_first(run: Run) -> None:
 
 def test_reports_check_their_path_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("calibrant.reporting.building.build", None)
-    monkeypatch.setattr("calibrant.reporting.comparing.compare_parts", None)
+    monkeypatch.setattr("calibrant.reporting.comparing.compare_models", None)
     y, p = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
     for call in (
         lambda path: cal.report(y, p, path=path),

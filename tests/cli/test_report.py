@@ -103,28 +103,13 @@ def test_models_are_compared(run: Run, old: Path, new: Path, tmp_path: Path) -> 
     assert "old has the lowest brier" in printed
 
 
-def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path: Path) -> None:
-    code, printed, _ = run("report", old, new, "--compare", "periods", "--metrics", "brier", "--out", "-")
-    assert code == 0
-    assert "of 2 periods" in printed
-    fitted = tmp_path / "calibrator.json"
-    assert run("fit", new, "--out", fitted, "--method", "temperature")[0] == 0
-    words = ["--compare", "before-after", "--calibrator", fitted, "--metrics", "nll", "--out", "-"]
-    code, printed, errors = run("report", new, *words)
-    assert code == 0
-    assert "nll fell from" in printed
-    assert "fitted on these rows" in errors
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["old", "new"], "--compare"),
         (["old", "--compare", "models"], "at least two files"),
         (["old", "old", "--compare", "models"], "given twice"),
-        (["old", "new", "--compare", "before-after", "--calibrator", "x"], "one file"),
-        (["old", "--calibrator", "x"], "before-after"),
-        (["-", "old", "--compare", "periods"], "read only once"),
+        (["-", "old", "--compare", "models"], "read only once"),
         (
             ["old", "--out", "x.pdf"],
             "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json",
@@ -173,14 +158,6 @@ def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Pa
         code, _, errors = run(*more)
         assert code == 2
         assert text in errors
-
-
-def test_the_clinical_table_is_printed(run: Run, old: Path) -> None:
-    code, printed, errors = run("clinical", old, "--prob", "p", "--resamples", "0")
-    assert (code, errors) == (0, "")
-    assert "Calibration slope" in printed
-    code, printed, _ = run("clinical", old, "--prob", "p", "--level", "0.5", "--resamples", "20", "--json")
-    assert json.loads(printed)["rows"][0]["id"] == "n"
 
 
 def test_gates_and_options_of_the_clinical_table(run: Run, old: Path) -> None:

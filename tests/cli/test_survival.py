@@ -37,7 +37,7 @@ def test_table_and_json_have_the_numbers_of_the_library(file: Path, run: Run) ->
     assert code == 0
     expected = cal.clinical.survival_summary(RISK, time=TIME, event=EVENT, horizon=365, n_resamples=20, rng=0)
     found = json.loads(out)
-    assert found["horizons"] == json.loads(json.dumps(expected.to_dict()["horizons"]))
+    assert found["measures"] == json.loads(json.dumps(expected.to_dict()["measures"]))
     assert found["failed"] == []
     code, out, _ = run("survival", file, *COLUMNS, "--resamples", "20")
     assert code == 0
@@ -45,27 +45,24 @@ def test_table_and_json_have_the_numbers_of_the_library(file: Path, run: Run) ->
 
 
 @pytest.mark.parametrize("kind", ["parquet", "npz", "jsonl"])
-def test_other_files_options_and_several_horizons(tmp_path: Path, run: Run, kind: str) -> None:
+def test_other_files_and_options(tmp_path: Path, run: Run, kind: str) -> None:
     path = tmp_path / f"trial.{kind}"
-    frame = pd.DataFrame({"p1": RISK / 2, "p2": RISK, "days": TIME, "died": EVENT, "w": np.arange(120) % 3 + 1})
+    frame = pd.DataFrame({"p2": RISK, "days": TIME, "died": EVENT, "w": np.arange(120) % 3 + 1})
     if kind == "npz":
         np.savez(path, **{name: frame[name].to_numpy() for name in frame})
     elif kind == "parquet":
         frame.to_parquet(path)
     else:
         frame.to_json(path, orient="records", lines=True)
-    more = ("--horizon", "180", "--probs", "p2,p1", "--weight", "w", "--level", "0.9", "--json")
+    more = ("--prob", "p2", "--weight", "w", "--level", "0.9", "--json")
     code, out, err = run("survival", path, *COLUMNS, *more, "--resamples", "0")
     assert code == 0, err
-    words = {"horizon": [365, 180], "sample_weight": np.arange(120) % 3 + 1, "level": 0.9}
-    expected = cal.clinical.survival_summary(
-        np.column_stack([RISK, RISK / 2]), time=TIME, event=EVENT, n_resamples=0, **words
-    )
+    words = {"horizon": 365, "sample_weight": np.arange(120) % 3 + 1, "level": 0.9}
+    expected = cal.clinical.survival_summary(RISK, time=TIME, event=EVENT, n_resamples=0, **words)
     found = json.loads(out)
     assert found["level"] == 0.9
-    for part, own in zip(found["horizons"], expected.to_dict()["horizons"], strict=True):
-        for name, measure in own["measures"].items():
-            assert part["measures"][name]["value"] == pytest.approx(measure["value"], rel=1e-9), name
+    for name, measure in expected.to_dict()["measures"].items():
+        assert found["measures"][name]["value"] == pytest.approx(measure["value"], rel=1e-9), name
 
 
 def test_groups_and_gates(file: Path, run: Run) -> None:
@@ -75,7 +72,7 @@ def test_groups_and_gates(file: Path, run: Run) -> None:
     assert code == 1
     part = SITE == "south"
     expected = cal.clinical.survival_summary(RISK[part], time=TIME[part], event=EVENT[part], horizon=365, n_resamples=0)
-    assert json.loads(out)["groups"]["south"]["horizons"][0]["measures"]["brier"]["value"] == expected["brier"]
+    assert json.loads(out)["groups"]["south"]["measures"]["brier"]["value"] == expected["brier"]
     assert "gate failed: brier > 0 holds: " in err
     assert "gate failed: brier > 0 holds (group south)" in err
     code, out, _ = run("survival", file, *COLUMNS, "--by", "site", "--resamples", "0", "--fail-if", "AUROC < 0.2")
@@ -105,7 +102,6 @@ def test_a_group_that_ends_before_the_horizon_is_reported(tmp_path: Path, run: R
         ((*COLUMNS, "--prob", "days"), "days: the column is named for two purposes"),
         ((*COLUMNS, "--prob", "w"), "--prob: risks must lie in [0, 1]; got 2 on line 3"),
         ((*COLUMNS, "--prob", "nothing"), "--prob: unknown column 'nothing'"),
-        ((*COLUMNS, "--horizon", "200"), "--prob: expected 2 columns for 2 horizons, got 1"),
         ((*COLUMNS, "--where", "days > 1e9"), "has no rows that satisfy --where"),
         ((*COLUMNS, "--cause", "2"), "--cause: no row has the event 2"),
         ((*COLUMNS, "--level", "95"), "--level: must lie between 0 and 1"),
@@ -136,33 +132,9 @@ def test_missing_values_are_on_a_line(tmp_path: Path, run: Run) -> None:
     assert "on line 3" in err
 
 
-def test_a_codes_without_censoring_hint(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("risk,days,died\n0.1,400,1\n0.2,300,2\n0.3,500,1\n")
-    code, _, err = run("survival", path, *COLUMNS)
-    assert code == 2
-    assert "--event: the codes are 1, 2, without 0 for censoring; use --cause 1 if no row is censored" in err
-
-
-def test_percentages_are_named(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("risk,days,died\n10,400,1\n20,300,0\n30,500,1\n")
-    code, _, err = run("survival", path, *COLUMNS)
-    assert code == 2
-    assert "got 10 on line 2; divide by 100 if these are percentages" in err
-
-
 def test_a_missing_group_is_on_a_line(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "x.csv"
     path.write_text("risk,days,died,site\n0.1,400,1,a\n0.2,300,0,\n0.3,500,1,b\n")
     code, _, err = run("survival", path, *COLUMNS, "--by", "site")
     assert code == 2
     assert "--by: missing value in column 'site' on line 3" in err
-
-
-def test_risks_of_0_are_noted(file: Path, run: Run) -> None:
-    pd.read_csv(file).assign(coarse=np.where(RISK > 0.3, RISK, 0)).to_csv(file, index=False)
-    code, out, err = run("survival", file, *COLUMNS, "--prob", "coarse", "--resamples", "0")
-    assert code == 0
-    assert "are 0 or 1" in out
-    assert "intercept and slope: " in err

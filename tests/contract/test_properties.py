@@ -9,7 +9,6 @@ import itertools
 import json
 import math
 import re
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -59,25 +58,6 @@ def test_a_loss_that_is_not_proper_has_a_better_forecast_than_the_truth(metric: 
     assert any(
         expected(metric, forecast, truth) < expected(metric, truth, truth) - 1e-9 for truth in grid for forecast in grid
     )
-
-
-def test_proper_scores_of_rational_forecasts_in_exact_arithmetic() -> None:
-    """Brier and ranked probability score as fractions: the excess over the truth is a sum of squares, and 0 at the truth only."""
-
-    def brier(p: list[Fraction], k: int) -> Fraction:
-        return sum(((q - (j == k)) ** 2 for j, q in enumerate(p)), Fraction(0))
-
-    def ranked(p: list[Fraction], k: int) -> Fraction:
-        return sum(((sum(p[: j + 1]) - (k <= j)) ** 2 for j in range(len(p) - 1)), Fraction(0)) / (len(p) - 1)
-
-    grid = simplex(3, 6)
-    for truth, forecast in itertools.product(grid, grid):
-        q, p = ([Fraction(part, 6) for part in parts] for parts in (truth, forecast))
-        for score, metric in ((brier, cal.brier), (ranked, cal.ranked_probability)):
-            mean = sum((q[k] * score(p, k) for k in range(3)), Fraction(0))
-            least = sum((q[k] * score(q, k) for k in range(3)), Fraction(0))
-            assert (mean > least) == (p != q)
-            assert expected(metric, forecast, truth) == pytest.approx(float(mean), abs=1e-14)
 
 
 @cache
@@ -136,16 +116,6 @@ def test_one_row_moves_what_is_not_representative(metric: Metric) -> None:
 # Forecasts for which every class and the top label are calibrated, but no forecast is (Vaicenavicius et al., 2019, in tenths).
 FORECASTS = np.array([[1, 3, 6], [1, 6, 3], [3, 1, 6], [3, 6, 1], [6, 1, 3], [6, 3, 1]])
 TRUTHS = np.array([[2, 2, 6], [0, 7, 3], [2, 2, 6], [4, 5, 1], [7, 0, 3], [5, 4, 1]])
-
-
-def test_the_example_is_calibrated_for_every_class_and_the_top_label() -> None:
-    for k in range(3):
-        for score in (1, 3, 6):
-            rows = FORECASTS[:, k] == score
-            assert TRUTHS[rows, k].mean() == score
-    top = FORECASTS.argmax(axis=1)
-    assert TRUTHS[np.arange(6), top].sum() == FORECASTS[np.arange(6), top].sum()
-    assert (TRUTHS.sum(axis=1) == 10).all()
 
 
 @metrics_that(lambda m: "features" not in m.needs or m.properties["full_vector"])
@@ -221,14 +191,6 @@ def test_a_metric_with_bins_depends_on_them(metric: Metric) -> None:
     assert value(metric, problem, **{word: other[word]}) != value(metric, problem)
 
 
-def test_the_bins_of_esce_matter_for_midpoints_only() -> None:
-    rng = np.random.default_rng(13)
-    p = rng.uniform(size=400)
-    y = (rng.random(400) < p**1.5).astype(int)
-    assert cal.esce(y, p) == pytest.approx(cal.esce(y, p, bins=4), abs=1e-14)
-    assert cal.esce(y, p, representative="midpoint") != cal.esce(y, p, representative="midpoint", bins=4)
-
-
 @metrics_that(lambda m: m.properties["direction"] and m.info.sign_of not in ("spread", "midpoint", "confidence"))
 def test_a_direction_changes_with_that_of_the_forecasts(metric: Metric) -> None:
     assert metric.ideal is not None
@@ -266,14 +228,6 @@ def test_what_shows_no_direction_is_on_one_side_of_the_ideal_for_both(metric: Me
     centre = metric.ideal if metric.info.ideal_for == "calibrated" else min(high, low) - 1
     assert high > centre
     assert low > centre
-
-
-def test_the_smooth_calibration_error_is_the_same_in_both_directions() -> None:
-    p = np.linspace(0.3, 0.7, 41)
-    assert cal.smce(cal.Predictions(p + 0.1, p, soft=True)) == pytest.approx(
-        cal.smce(cal.Predictions(p - 0.1, p, soft=True)), abs=1e-12
-    )
-    assert not cal.smce.properties["direction"]
 
 
 def test_the_sign_of_wsmcs_can_be_positive_for_underconfidence_and_for_calibration() -> None:

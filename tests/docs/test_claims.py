@@ -119,48 +119,6 @@ def test_false_drift_alarms_depend_on_the_reference() -> None:
     assert 0.02 < np.mean(rates) < 0.12
 
 
-def test_isotonic_pools_levels_whose_rates_fall() -> None:
-    """docs/guides/language-models.md: a table keeps what each level is worth, isotonic does not."""
-    said = np.repeat([0.8, 0.85, 0.9], 100)
-    right = np.r_[np.arange(100) < 70, np.arange(100) < 95, np.arange(100) < 80].astype(int)
-    levels = [0.8, 0.85, 0.9]
-    table = cal.HistogramBinning(bins="levels").fit(said, right).predict_proba(levels)[:, 1]
-    pooled = cal.IsotonicCalibration().fit(said, right).predict_proba(levels)[:, 1]
-    assert table == pytest.approx([0.7, 0.95, 0.8])
-    assert pooled == pytest.approx([0.7, 0.875, 0.875])
-
-
-def test_levels_of_single_precision_lie_beside_the_edges() -> None:
-    """The same guide: 0.6 and 0.8 above, 0.7 and 0.9 below; linspace has two edges above *k*/10."""
-    single = np.array([0.6, 0.7, 0.8, 0.9], np.float32).astype(float)
-    assert (single > [0.6, 0.7, 0.8, 0.9]).tolist() == [True, False, True, False]
-    edges = np.linspace(0, 1, 11)
-    assert (edges[6], edges[7]) == (0.6000000000000001, 0.7000000000000001)
-
-
-def test_surfaces_of_loess_differ_by_little_and_differ() -> None:
-    """docs/guides/clinical.md: R interpolates unless told otherwise."""
-    most = {"ici": 0.0, "e50": 0.0, "e90": 0.0, "emax": 0.0}
-    for n, distribution in ((1003, (2, 8)), (500, (0.5, 5)), (3000, (2, 2))):
-        d = cal.inference.make_miscalibrated(
-            n, warp=cal.inference.simulation.temperature(1.5), distribution=distribution, rng=0
-        )
-        for id in most:
-            both = [cal.catalogue[id](d.y_true, d.y_prob, surface=one) for one in ("direct", "interpolate")]
-            most[id] = max(most[id], abs(both[0] - both[1]))
-    assert most["ici"] == pytest.approx(0.0005, abs=1e-4)
-    assert max(most.values()) == pytest.approx(0.0025, abs=1e-4)
-
-
-def test_probabilities_of_venn_abers_need_not_enclose_the_right_one() -> None:
-    """docs/improve.md: one of the two is calibrated on average; at a single score both can lie on one side of the truth."""
-    d = cal.inference.make_calibrated(300, rng=0)
-    fitted = cal.VennAbers().fit(d.y_prob, d.y_true)
-    low, high = np.asarray(fitted.predict_interval(np.linspace(0.05, 0.95, 91))).reshape(-1, 91)[:2]
-    truth = np.linspace(0.05, 0.95, 91)
-    assert ((truth < np.minimum(low, high)) | (truth > np.maximum(low, high))).any()
-
-
 def test_a_full_sketch_has_the_size_that_is_said() -> None:
     """docs/scale.md: about 250 kB, however many rows."""
     rng = np.random.default_rng(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -76,63 +75,6 @@ def anchors(page: Path) -> set[str]:
 def test_anchors_lead_to_headings(page: Path) -> None:
     for target, anchor in re.findall(r"\]\(([^)\s#]*)#([^)\s]+)\)", page.read_text(encoding="utf-8")):
         assert anchor in anchors((page.parent / target) if target else page), f"{page.name}: {target}#{anchor}"
-
-
-def peer(name: str) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        reason = f"PEER NOT INSTALLED: {name}; `make bench` makes an environment that has it"
-        return pytest.importorskip(name, reason=reason, exc_type=ImportError)
-
-
-@pytest.fixture(scope="module")
-def two() -> tuple[Any, Any]:
-    drawn = cal.inference.make_miscalibrated(3000, warp=cal.inference.simulation.temperature(1.6), rng=0)
-    return drawn.y_true.astype(np.int64), np.asarray(drawn.y_prob)
-
-
-def mapped(calibrator: Any, p: Any, y: Any, new: Any = None) -> Any:
-    """The calibrated probability of the positive class."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return calibrator.fit(p, y).predict_proba(p if new is None else new)[:, 1]
-
-
-GRID = np.linspace(0.01, 0.99, 99)
-
-
-class TestScikitLearn:
-    @pytest.fixture
-    def model(self) -> Any:
-        data = peer("sklearn.datasets")
-        return data.make_classification(2000, n_informative=5, n_redundant=10, random_state=0)
-
-    def theirs(self, estimator: Any, method: str, x: Any, t: Any) -> Any:
-        calibration, frozen = peer("sklearn.calibration"), peer("sklearn.frozen")
-        wrapped = calibration.CalibratedClassifierCV(frozen.FrozenEstimator(estimator), method=method, cv=2)
-        return wrapped.fit(x[700:1400], t[700:1400]).predict_proba(x[1400:])[:, 1]
-
-    def test_sigmoid_of_a_decision_function_is_platt(self, model: Any) -> None:
-        from calibrant.sklearn import CalibratedModel
-
-        x, t = model
-        fitted = peer("sklearn.linear_model").LogisticRegression(C=100).fit(x[:700], t[:700])
-        ours = CalibratedModel(fitted, method="platt", cv="prefit").fit(x[700:1400], t[700:1400])
-        assert self.theirs(fitted, "sigmoid", x, t) == pytest.approx(ours.predict_proba(x[1400:])[:, 1], abs=1e-6)
-
-    def test_sigmoid_without_one_reads_probabilities_as_they_are(self, model: Any) -> None:
-        x, t = model
-        fitted = peer("sklearn.naive_bayes").GaussianNB().fit(x[:700], t[:700])
-        scores, new = fitted.predict_proba(x[700:1400])[:, 1], fitted.predict_proba(x[1400:])[:, 1]
-        theirs = self.theirs(fitted, "sigmoid", x, t)
-        same = mapped(cal.PlattScaling(input="logit"), scores, t[700:1400], new)
-        assert theirs == pytest.approx(same, abs=1e-6)
-        assert np.abs(theirs - mapped(cal.PlattScaling(), scores, t[700:1400], new)).max() > 0.05
-
-    def test_isotonic_is_the_same(self, two: tuple[Any, Any]) -> None:
-        y, p = two
-        theirs = peer("sklearn.isotonic").IsotonicRegression(out_of_bounds="clip").fit(p, y)
-        assert theirs.predict(GRID) == pytest.approx(mapped(cal.IsotonicCalibration(), p, y, GRID), abs=1e-12)
 
 
 def test_the_prior_shift_of_a_sample_is_the_offset_of_its_odds() -> None:

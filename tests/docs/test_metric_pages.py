@@ -79,10 +79,6 @@ def test_formula_is_well_formed(id: str) -> None:
         assert target in set(cal.catalogue)
 
 
-def test_formulas_differ_in_words_where_not_in_symbols() -> None:
-    assert len(set(maker.formulas().values())) == len(METRICS)
-
-
 def test_symbols_that_are_used_are_explained() -> None:
     for id, text in maker.formulas().items():
         explained = text + maker.symbols(text)
@@ -127,41 +123,6 @@ def test_page_has_all_its_parts(metric: cal.metrics.Metric) -> None:
     assert "](../validation.md#how-to-read-a-row)" in parts["Validation"]
 
 
-# The one score comes true as often as it says, and the one value of feature or group knows no more.
-HALVES = ([0, 1] * 20, [0.5] * 40)
-REACHED_BY_TIES = [
-    "mvce",
-    "vece",
-    "piece",
-    "ece_lb",
-    "wsmcs",
-    "dce",
-    "calbin",
-    "bbt",
-    "skde",
-    "sece",
-    "msce",
-    "mmce_w",
-    "knn_chi2",
-    "tce",
-]
-
-
-def value_of_halves(metric: cal.metrics.Metric) -> float:
-    needed = {name: [1.0] * 40 for name in metric.needs if name in ("groups", "features")}
-    return metric(cal.Predictions(*HALVES, **needed))
-
-
-def test_what_calibrated_forecasts_reach_is_not_kept_for_others() -> None:
-    for metric in METRICS:
-        text = maker.page(metric).split("## Formula")[0]
-        if "the true class only" in text:
-            assert value_of_halves(metric) > metric.ideal + 0.1, metric.id
-    for id in REACHED_BY_TIES:
-        assert value_of_halves(cal.catalogue[id]) == pytest.approx(0, abs=1e-12), id
-        assert "only" not in documentation.reached_by(cal.catalogue[id]), id
-
-
 def test_who_reaches_the_ideal() -> None:
     reached_by = documentation.reached_by
     assert reached_by(cal.brier) == "forecasts of probability 1 for the true class only"
@@ -172,49 +133,6 @@ def test_who_reaches_the_ideal() -> None:
     # One row with probability 1 for the true class suffices for the infinite ideal.
     assert cal.dawid_sebastiani([1, 0], [1.0, 0.5]) == cal.dawid_sebastiani.ideal
     assert "only" not in reached_by(cal.dawid_sebastiani)
-
-
-def test_what_tce_finds_in_calibrated_forecasts() -> None:
-    assert "rejected too, some by chance and more where a block spans distant scores" in cal.tce.info.limits
-    many = cal.inference.make_calibrated(3000, rng=1)
-    assert 0 < cal.tce(many.y_true, many.y_prob) < 5
-    # Eight sure and right rows join the forty before them, with which 28 of 48 come true.
-    y, p = np.repeat([0, 1, 1], [20, 20, 8]), np.repeat([0.5, 1.0], [40, 8])
-    assert cal.tce(y, p) == pytest.approx(100 * 8 / 48)
-    assert "join the block before them" in cal.tce.info.notes
-    # More rows than min_block with the last score are pooled like any others.
-    y, p = np.repeat([0, 1, 1], [20, 20, 11]), np.repeat([0.5, 1.0], [40, 11])
-    assert cal.tce(y, p) == 0
-    assert "more rows than that share the last score" in cal.tce.info.notes
-
-
-def test_pictures_show_what_the_metric_reads() -> None:
-    assert pictures.picture_of(cal.wsmcs).name == "true_classes"
-    assert pictures.picture_of(cal.lse_ece).name == "bars"
-    assert "how far each label is from the mean score" in pictures.picture_of(cal.smbs).look
-    data = pictures.rows()
-    label = data.y_true[data.order]
-    gaps = [float((data.score - data.outcome)[label == k].mean()) for k in range(3)]
-    assert min(gaps) > 0  # as the caption says
-    assert cal.wsmcs(data.y_true, data.y_prob) == pytest.approx(sum(gaps))
-
-
-def test_value_in_the_caption_is_that_of_the_rows_shown() -> None:
-    names: dict[str, np.ndarray] = {}
-    exec(pictures.SETUP, names)
-    confidence, right = names["y_prob"].max(axis=1), names["y_prob"].argmax(axis=1) == names["y_true"]
-    gap = confidence.mean() - right.mean()
-    assert gap > 0.05  # overconfident
-    assert f"**{gap:.4g}**" in maker.page(cal.esce)
-    assert f"**{confidence.sum() / right.sum():.4g}**" in maker.page(cal.expected_observed_ratio)
-    group = names["groups"] == "b"
-    assert (confidence - right)[group].mean() > 2 * abs((confidence - right)[~group].mean())
-    assert pictures.SETUP in maker.index()
-
-
-def test_every_picture_is_used_and_every_family_has_one() -> None:
-    used = {pictures.picture_of(metric).name for metric in METRICS}
-    assert used == set(pictures.PICTURES)
 
 
 def test_every_metric_was_timed_and_every_growth_is_explained() -> None:
@@ -279,12 +197,3 @@ class TestFamilyTree:
         assert texts["branch"] == [name for branches in families.values() for name in branches]
         ids = [m.id for branches in families.values() for metrics in branches.values() for m in metrics]
         assert " ".join(texts["leaf"]).split() == ids
-
-    def test_it_fits_a_telephone(self) -> None:
-        drawing = ElementTree.fromstring(self.picture)
-        assert drawing.attrib["width"] == "390"
-        for text in drawing.iter("{http://www.w3.org/2000/svg}text"):
-            # Bold letters of the other classes are narrower than 8.5 px on average.
-            letter = tree.LETTER if text.attrib["class"] == "leaf" else 8.5
-            assert float(text.attrib["x"]) + letter * len(text.text or "") <= 390
-            assert float(text.attrib["y"]) < float(drawing.attrib["height"])

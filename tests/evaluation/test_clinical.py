@@ -286,38 +286,6 @@ def test_separated_outcomes_leave_u_at_its_limit() -> None:
     assert "separates" in found["slope"].note
 
 
-def test_equal_weights_are_no_weights() -> None:
-    y, p = _data()
-    plain, weighted = (
-        call(cal.clinical.summary, y, p, **FAST, **w) for w in ({}, {"sample_weight": np.full(len(y), 2.5)})
-    )
-    assert plain.rows == weighted.rows
-
-
-def test_one_outcome_has_one_sided_intervals_that_agree() -> None:
-    p = np.linspace(0.1, 0.8, 15)
-    found = call(cal.clinical.summary, np.zeros(15, int), p, **FAST)
-    assert found["intercept"].value == -math.inf
-    assert found["intercept"].method == "profile likelihood"
-    assert (found["oe"].low, found["oe"].value) == (0, 0)
-    assert found["oe"].high == pytest.approx(1 / found["eo"].low)
-    assert found["scaled_brier"].note == "only one outcome occurs"
-
-
-def test_counted_risks_of_0_and_1_are_counted() -> None:
-    y, p, counts = [0, 1, 0, 1, 1, 0], [0.0, 1 - 1e-14, 0.2, 0.4, 0.7, 0.6], [3, 2, 4, 4, 4, 4]
-    note = call(cal.clinical.summary, y, p, counts=counts, **FAST).notes[-1]
-    assert note == call(cal.clinical.summary, np.repeat(y, counts), np.repeat(p, counts), **FAST).notes[-1]
-    assert note.startswith("5 risks of 0 or 1 (within 1e-12) are left out")
-
-
-def test_one_weight_far_above_all_others() -> None:
-    y, p = _data(30)
-    found = call(cal.clinical.summary, y, p, sample_weight=np.append(1e300, np.ones(29)), **FAST)
-    assert found["slope"].value is None
-    assert 0 <= (found["c"].value or 0) <= 1
-
-
 def test_without_resamples_only_closed_forms_have_intervals() -> None:
     data = cal.inference.make_calibrated(300, distribution=(2, 5), rng=0)
     found = cal.clinical.summary(data.y_true, data.y_prob, n_resamples=0)
@@ -327,13 +295,6 @@ def test_without_resamples_only_closed_forms_have_intervals() -> None:
     assert cal.clinical.summary([1], [0.5], n_resamples=0)._title() == "Clinical summary: 1 patient, 1 event"
     with pytest.raises(ArgumentError, match="at least 200 for a level"):
         cal.clinical.summary(data.y_true, data.y_prob, n_resamples=5)
-
-
-def test_rounding_errors_of_an_exact_0_are_shown_as_0() -> None:
-    found = cal.clinical.summary([0, 1] * 100, [0.25, 0.75, 0.75, 0.25] * 50, n_resamples=0)
-    assert abs(found["intercept"].value) < 1e-12
-    rows = {row[0]: row[1] for row in found._table()[1]}
-    assert rows["Calibration intercept"] == "0"
 
 
 def test_a_perfect_model_has_no_intervals_of_width_0() -> None:

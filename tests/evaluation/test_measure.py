@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 import calibrant as cal
@@ -44,16 +43,6 @@ def test_header_says_what_to_know_first() -> None:
     assert header.mean_confidence == pytest.approx(PROBS.max(axis=1).mean())
     assert header.top_k_accuracy == {3: pytest.approx((order[:, :3] == LABELS[:, None]).any(axis=1).mean())}
     assert header.prevalence == pytest.approx(np.bincount(LABELS, minlength=4) / 300)
-
-
-def test_header_counts_with_weights() -> None:
-    counts = np.arange(300) % 4
-    weighted = cal.evaluate(cal.Predictions(LABELS, PROBS, counts=counts), metrics="ece").header
-    repeated = cal.evaluate(np.repeat(LABELS, counts), np.repeat(PROBS, counts, axis=0), metrics="ece").header
-    assert weighted.weight == repeated.weight == counts.sum()
-    assert weighted.accuracy == pytest.approx(repeated.accuracy)
-    assert weighted.prevalence == pytest.approx(repeated.prevalence)
-    assert weighted.top_k_accuracy == pytest.approx(repeated.top_k_accuracy)
 
 
 @pytest.mark.parametrize(
@@ -102,20 +91,6 @@ def test_of_two_classes_the_positive_one_is_spoken_of_too() -> None:
     assert rare == "mean predicted probability 0.20%, observed rate 0.10% (difference not significant)"
 
 
-def test_the_direction_is_within_chance_as_often_as_two_standard_errors_say() -> None:
-    rng = np.random.default_rng(1)
-    q = rng.uniform(0.2, 0.8, 400)
-    said = [cal.evaluate((rng.random(400) < q).astype(int), q, metrics="brier").header.event for _ in range(400)]
-    assert 0.92 < np.mean(["not significant" in text for text in said]) < 0.98
-    weight = rng.integers(1, 5, 400)
-    y = (rng.random(400) < q).astype(int)
-    counted = cal.evaluate(cal.Predictions(y, q, counts=weight), metrics="brier").header.standard_error
-    repeated = cal.evaluate(np.repeat(y, weight), np.repeat(q, weight), metrics="brier").header.standard_error
-    assert counted == pytest.approx(repeated)
-    weighed = cal.evaluate(y, q, metrics="brier", sample_weight=weight).header.standard_error
-    assert weighed == pytest.approx(np.sqrt((weight**2 * q * (1 - q)).sum()) / weight.sum())
-
-
 def test_a_p_value_of_one_side_says_so() -> None:
     found = cal.evaluate(LABELS, PROBS, metrics=["ecd", "nses", "ece"], assess=True, n_resamples=50)
     assert found.notes() == [
@@ -123,13 +98,6 @@ def test_a_p_value_of_one_side_says_so() -> None:
     ]
     assert found.results[2].note == ""
     assert cal.evaluate(LABELS, PROBS, metrics=["ecd"]).notes() == []
-
-
-def test_what_rounding_leaves_is_shown_as_nothing() -> None:
-    found = cal.evaluate([0, 1, 1, 0, 0, 1, 0, 0, 0, 0], [0.3] * 10, metrics=["esce", "ece"])
-    assert 0 < abs(found["esce"]) < 1e-12
-    assert [row[2] for row in found.table()[1]] == ["0", "0"]
-    assert "e-1" not in repr(found)
 
 
 def test_header_of_an_event_with_weights_and_one_outcome() -> None:
@@ -176,25 +144,6 @@ def test_groups_are_measured_on_their_own_rows() -> None:
         rows = name == REGION
         assert part["brier"] == cal.brier(LABELS[rows], PROBS[rows])
         assert part.header.n == rows.sum()
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
-def test_a_frame_by_column_names(make: type) -> None:
-    columns = {"y": LABELS, "region": REGION, "w": np.arange(300) % 5, **{f"p_{k}": PROBS[:, k] for k in range(4)}}
-    result = cal.evaluate(
-        cal.Predictions(make(columns), label="y", prob="p_*", counts="w", groups="region"), metrics=["ece"]
-    )
-    assert result["ece"] == cal.ece(cal.Predictions(LABELS, PROBS, counts=np.arange(300) % 5))
-    frame = result.to_frame()
-    assert isinstance(frame, (pd.DataFrame, pl.DataFrame))
-    assert list(frame["group"]) == ["all", "north", "south", "west"]
-
-
-def test_options_reach_every_metric_that_has_them() -> None:
-    result = cal.evaluate(LABELS, PROBS, metrics=["ece", "brier"], lens="class:2", bins=7)
-    assert result["ece"] == cal.ece(LABELS, PROBS, lens="class:2", bins=7)
-    assert result["brier"] == cal.brier(LABELS, PROBS, lens="class:2")
-    assert {found.lens for found in result.results} == {"class:2"}
 
 
 def test_undefined_is_a_reason_and_not_a_number() -> None:
@@ -288,11 +237,6 @@ def test_views_escape_what_came_from_outside() -> None:
     assert "<b>x</b>" in repr(result)
 
 
-def test_signed_metrics_say_the_side() -> None:
-    over = cal.evaluate([0, 0, 1] * 100, [0.9, 0.8, 0.9] * 100, metrics=["esce", "ecd"])
-    assert [found.direction for found in over.results] == ["overestimates", "overconfident"]
-
-
 @pytest.mark.parametrize("words", [{}, {"assess": True}, {"level": 0.95}, {"assess": True, "level": 0.95}])
 def test_no_direction_is_said_without_evidence(words: dict[str, Any], deep: bool) -> None:
     """Of calibrated rows no more than about one in twenty points anywhere; of few rows, none."""
@@ -378,6 +322,14 @@ def test_recommend_has_the_five_use_cases_of_the_survey_first() -> None:
     assert all(cal.catalogue[id].properties["direction"] for id in cal.recommend("direction").metrics)
 
 
+def test_a_use_case_has_a_number_and_none_gives_the_best_of_each() -> None:
+    assert cal.recommend(5) == cal.recommend("analysis")
+    every = cal.recommend()
+    assert every.metrics[2] == cal.recommend("direction").best
+    assert len(every.metrics) == len(every.reasons) == 10
+    assert "esce        direction" in repr(every)
+
+
 def test_an_unknown_use_case_lists_those_there_are() -> None:
     with pytest.raises(cal.errors.ArgumentError, match="'safety'"):
         cal.recommend("everything")
@@ -420,12 +372,6 @@ def test_what_is_signed_in_confidence_says_so_of_one_class_too(lens: str) -> Non
     if lens != "classwise":  # whose classes cancel
         levels = cal.evaluate(*LOW, metrics=["esce", "calibration_in_the_large", "expected_observed_ratio"], lens=lens)
         assert [result.direction for result in levels.results] == ["underestimates"] * 3
-
-
-def test_the_side_of_a_p_value_is_that_of_the_metric_for_each_label() -> None:
-    labels = (RNG.random((300, 4)) < PROBS).astype(int)
-    found = cal.evaluate(cal.Predictions(labels, PROBS, multilabel=True), metrics=["ecd"], assess=True, n_resamples=20)
-    assert found.notes() == ["ecd: one-sided test: the alternative is overconfidence"]
 
 
 def test_interval_and_p_value_stand_beside_the_value_they_are_of() -> None:

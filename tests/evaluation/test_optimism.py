@@ -180,15 +180,6 @@ def test_folds_keep_the_number_of_events() -> None:
     assert max(counts) - min(counts) <= 1
 
 
-def test_weights_reach_fit_and_metrics() -> None:
-    weight = np.random.default_rng(0).integers(1, 4, 80).astype(float)
-    for rows, _, given in recorded(sample_weight=weight, n_resamples=3):
-        np.testing.assert_array_equal(given, weight[rows])
-    found = validate(sample_weight=weight, n_resamples=3, rng=0)
-    p = Logistic().fit(X, Y, weight).predict_proba(X)[:, 1]
-    assert found["brier"].apparent == pytest.approx(np.average((Y - p) ** 2, weights=weight))
-
-
 def test_failures_are_counted_and_reported() -> None:
     rare = np.zeros(80, int)
     rare[0] = 1
@@ -262,7 +253,7 @@ def test_containers_give_the_same_numbers(kind: str) -> None:
         assert one.corrected == pytest.approx(other.corrected, abs=1e-6)
 
 
-def test_scikit_learn_pipeline_with_weights_and_names_of_columns() -> None:
+def test_scikit_learn_pipeline_with_names_of_columns() -> None:
     pytest.importorskip("sklearn")
     pandas = pytest.importorskip("pandas")
     from sklearn.compose import make_column_transformer
@@ -278,7 +269,6 @@ def test_scikit_learn_pipeline_with_weights_and_names_of_columns() -> None:
         model,
         frame,
         np.where(Y, "yes", "no"),
-        sample_weight=np.ones(80) + Y,
         n_resamples=3,
         rng=0,
     )
@@ -286,14 +276,6 @@ def test_scikit_learn_pipeline_with_weights_and_names_of_columns() -> None:
     assert not hasattr(model, "n_features_in_")  # the estimator that was passed is not fitted
     assert found.estimator.predict_proba(frame).shape == (80, 2)
     assert found["cox_slope"].apparent == pytest.approx(1, abs=0.01)
-
-
-def test_names_and_truth_values_are_alike() -> None:
-    yes = cal.clinical.internal_validation(Logistic(), X, np.where(Y, "yes", "no"), n_resamples=3, rng=0)
-    case = cal.clinical.internal_validation(Logistic(), X, Y == 1, n_resamples=3, rng=0)
-    for one, other in zip(yes.rows, case.rows, strict=True):
-        assert one.corrected == pytest.approx(other.corrected, abs=1e-6)
-    assert (yes.event, case.event) == ("yes", True)
 
 
 def test_four_classes() -> None:
@@ -404,9 +386,6 @@ def test_estimators_that_cannot_be_validated() -> None:
     svm = pytest.importorskip("sklearn.svm")
     with pytest.raises(ArgumentError, match="LinearSVC has no predict_proba; wrap it"):
         cal.clinical.internal_validation(svm.LinearSVC(), X, Y)
-    neighbours = pytest.importorskip("sklearn.neighbors")
-    with pytest.raises(ArgumentError, match=r"KNeighborsClassifier.fit does not accept weights"):
-        cal.clinical.internal_validation(neighbours.KNeighborsClassifier(), X, Y, sample_weight=np.arange(1, 81))
 
 
 @pytest.mark.parametrize("method", ["bootstrap", "cross_validation"])

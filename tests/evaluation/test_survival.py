@@ -162,7 +162,7 @@ def test_standard_errors_are_derivatives_in_the_weights_of_the_rows(strata: int)
     def measured(weight: np.ndarray) -> dict[str, Any]:
         follow_up = read_follow_up(time, event, None, groups, weight)
         read = read_survival(risk, follow_up, 4, stratify=groups is None)
-        return {m.measure: m for m in _point_measures(read.known(0), risk, 0.95)}
+        return {m.measure: m for m in _point_measures(read.known(), risk, 0.95)}
 
     step = 1e-5
     sums = dict.fromkeys(MEASURES, 0.0)
@@ -191,28 +191,14 @@ def test_weights_of_two_are_rows_that_occur_twice() -> None:
 def test_greenwood_without_censoring_is_binomial() -> None:
     risk, time, event = data(150, rate=0)
     result = cal.clinical.survival_summary(risk, time=time, event=event, horizon=4, n_resamples=0)
-    found = next(m for m in result.horizons[0].measures if m.measure == "observed_risk")
+    found = next(m for m in result.measures if m.measure == "observed_risk")
     assert found.standard_error == pytest.approx(np.sqrt(found.value * (1 - found.value) / 150), rel=1e-12)
-
-
-def test_several_horizons_are_those_one_by_one() -> None:
-    risk, time, event = data()
-    both = np.column_stack([0.6 * risk, risk])
-    result = cal.clinical.survival_summary(both, time=time, event=event, horizon=[2, 4], rng=0, n_resamples=5)
-    for place, horizon in enumerate((2, 4)):
-        one = cal.clinical.survival_summary(
-            both[:, place], time=time, event=event, horizon=horizon, rng=0, n_resamples=5
-        )
-        assert result.horizons[place] == one.horizons[0]
-    assert len(result["brier"]) == 2
-    assert "Brier score at 2" in repr(result)
-    assert next(iter(result.to_frame()["horizon"])) == 2
 
 
 def test_exports() -> None:
     risk, time, event = data()
     result = cal.clinical.survival_summary(risk, time=time, event=event, horizon=4, rng=1, n_resamples=20)
-    found = json.loads(json.dumps(result.to_dict(), allow_nan=False))["horizons"][0]
+    found = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert found["n_censored"] == int(((time < 4) & (event == 0)).sum())
     for name, values in found["measures"].items():
         if name != "mean_predicted_risk":
@@ -229,9 +215,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"event": np.zeros(80), "horizon": 1e6}, UndefinedMetricError, "every row is censored before"),
     ({"horizon": 0}, ArgumentError, "horizon: must be a positive"),
     ({"horizon": "5"}, ArgumentError, "horizon"),
-    ({"horizon": [2, 2]}, ArgumentError, "several different"),
-    ({"horizon": []}, ArgumentError, "horizon"),
-    ({"horizon": [2, 4]}, ShapeError, "expected 2 columns for 2 horizons, got 1"),
+    ({"horizon": [2, 4]}, ArgumentError, "horizon"),
     ({"time": -TIME}, InputError, "time: times must be finite and not negative.*row 0"),
     ({"time": TIME[:-1]}, CalibrantError, "80 rows|79 rows"),
     ({"time": np.where(np.arange(80) == 5, np.nan, TIME)}, InputError, "time: .*missing value"),
@@ -245,7 +229,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"cause": 0}, ArgumentError, "cause: must be the code"),
     ({"y_prob": 100 * RISK}, CalibrantError, r"y_prob: risks must lie in \[0, 1\]"),
     ({"y_prob": np.where(np.arange(80) == 3, np.nan, RISK)}, CalibrantError, "y_prob: .*missing value"),
-    ({"y_prob": np.column_stack([RISK, RISK])}, ShapeError, "expected 1 column for 1 horizon, got 2"),
+    ({"y_prob": np.column_stack([RISK, RISK])}, ShapeError, "y_prob: expected one risk per row"),
     ({"sample_weight": -np.ones(80)}, WeightError, "sample_weight"),
     ({"level": 95}, ArgumentError, "level"),
     ({"n_resamples": -1}, ArgumentError, "n_resamples"),
@@ -310,7 +294,7 @@ def test_few_rows_have_no_interval_where_replicates_are_undefined() -> None:
 
 def test_boundary_risks_and_survival_probabilities_warn() -> None:
     risk, time, event = data(300)
-    with pytest.warns(BoundaryScoresWarning, match="of 221 risks at 5 are 0 or 1"):
+    with pytest.warns(BoundaryScoresWarning, match="of 221 risks are 0 or 1"):
         cal.clinical.survival_summary(np.where(risk > 0.8, 1.0, risk), time=time, event=event, horizon=5, n_resamples=0)
     with pytest.warns(InputWarning, match="probabilities of survival"):
         cal.clinical.survival_summary(1 - risk**2, time=time, event=event, horizon=5, n_resamples=0)
@@ -368,7 +352,7 @@ def test_intervals_cover(share: float, deep: bool) -> None:
     for seed in range(repeats):
         (risk, time, event), _ = simulated(seed, n, share, slope)
         read = read_survival(risk, read_follow_up(time, event, None, None, None), 1)
-        for m in _point_measures(read.known(0), risk, 0.95):
+        for m in _point_measures(read.known(), risk, 0.95):
             if m.measure in inside:
                 inside[m.measure] += m.low <= expected[m.measure] <= m.high
     covered = {name: count / repeats for name, count in inside.items()}
@@ -385,7 +369,7 @@ def test_scaled_brier_of_the_observed_risk_is_zero() -> None:
     assert result["scaled_brier"] == pytest.approx(0, abs=1e-12)
     assert result["observed_expected_ratio"] == pytest.approx(1, abs=1e-12)
     read = read_survival(np.full(80, rate), read_follow_up(time, event, None, None, None), 4)
-    assert _brier(read.known(0), np.full(80, rate), 0.95).value == pytest.approx(rate * (1 - rate), abs=1e-12)
+    assert _brier(read.known(), np.full(80, rate), 0.95).value == pytest.approx(rate * (1 - rate), abs=1e-12)
 
 
 def test_no_interval_where_the_variance_is_0_or_the_area_is_1() -> None:
@@ -393,9 +377,9 @@ def test_no_interval_where_the_variance_is_0_or_the_area_is_1() -> None:
     risk = np.where((time <= 5) & (event == 1), 0.8, 0.1) + 0.01 * np.arange(10)
     found = cal.clinical.survival_summary(risk, time=time, event=event, horizon=5, n_resamples=0)
     assert found["auroc"] == pytest.approx(1)
-    assert found.horizons[0].measures[-1].low is None
+    assert found.measures[-1].low is None
     one = cal.clinical.survival_summary([0.2], time=[4], event=[0], horizon=3, n_resamples=0)
-    assert all(measure.low is None for measure in one.horizons[0].measures)
+    assert all(measure.low is None for measure in one.measures)
 
 
 def test_intercept_is_not_identified_where_every_risk_is_0_or_1() -> None:
@@ -437,7 +421,7 @@ def test_weights_are_those_given_the_risk_where_censoring_depends_on_it() -> Non
             "calibration_intercept": 0,
             "brier": np.mean(risk * (1 - risk)),
         }
-        for measure in found.horizons[0].measures:
+        for measure in found.measures:
             if measure.measure in covered:
                 error = measure.value - covered[measure.measure]
                 assert abs(error) < 2.5 * measure.standard_error, (dependence, measure)

@@ -471,12 +471,6 @@ EVALUATE = [
         "must be one of 'classwise', 'multiclass', 'direction', 'local', 'analysis', 'parameter-free', 'safety', 'comparison', 'familiar'",
         "got 'fast'",
     ),
-    option(
-        "use_case",
-        "no use case",
-        lambda: cal.recommend(),
-        "must be one of 'classwise', 'multiclass', 'direction', 'local', 'analysis', 'parameter-free', 'safety', 'comparison', 'familiar'",
-    ),
     bins("bins of all metrics", lambda: cal.evaluate(Y, P, bins=0), WHOLE, "got 0"),
 ]
 

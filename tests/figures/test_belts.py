@@ -11,10 +11,7 @@ from scipy.optimize import minimize
 import calibrant as cal
 from calibrant.errors import UndefinedMetricError
 from calibrant.figures.belts import _ranges
-from calibrant.inference import belt as module
 from tests.calling import call
-
-from .pictures import assert_readable
 
 SIM = cal.inference.make_miscalibrated(150, warp=cal.inference.simulation.temperature(2.0), distribution=(2, 4), rng=1)
 Y, P = np.asarray(SIM.y_true), np.asarray(SIM.y_prob)
@@ -90,17 +87,6 @@ def test_ranges() -> None:
     assert over.over[1][0][0] >= over.over[0][0][0] - 1e-12
 
 
-def test_merged_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = cal.inference.make_miscalibrated(
-        3000, warp=cal.inference.simulation.temperature(1.5), distribution=(1, 3), rng=0
-    )
-    merged = call(cal.figures.calibration_belt, data.y_true, data.y_prob, **FAST)
-    monkeypatch.setattr(module, "BELT_CELLS", 1 << 20)
-    whole = call(cal.figures.calibration_belt, data.y_true, data.y_prob, **FAST)
-    assert merged.low[0] == pytest.approx(whole.low[0], abs=1e-7)
-    assert merged.high[1] == pytest.approx(whole.high[1], abs=1e-7)
-
-
 @pytest.mark.deep
 def test_coverage() -> None:
     """The true curve, a line in log-odds, lies in the 80% belt as often as stated, or more."""
@@ -124,15 +110,3 @@ def test_unfriendly_data() -> None:
         call(cal.figures.calibration_belt, separated.astype(int), np.sort(P), **FAST)
     tied = call(cal.figures.calibration_belt, Y, np.clip(np.round(P, 1), 0.05, 0.95), **FAST)
     assert (tied.low[1] < tied.high[1]).all()
-
-
-def test_the_plot() -> None:
-    belt = cal.figures.calibration_belt(Y, P, method="likelihood_ratio")
-    ax = belt.plot()
-    assert_readable(ax)
-    assert len([each for each in ax.collections if each.get_gid() == "band"]) == 2
-    words = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert f"degree {belt.degree}" in words[0]
-    assert words[1].startswith("95% belt")
-    rare = cal.figures.calibration_belt(Y, P / 20, method="likelihood_ratio").plot()
-    assert_readable(rare)

@@ -13,7 +13,7 @@ from calibrant.figures.classgroups import group_error_diagram
 from calibrant.figures.groupconfidence import group_confidence_diagram
 from calibrant.figures.topk import topk_diagram
 
-from .pictures import assert_readable, assert_same, heights, new_axes
+from .pictures import assert_readable, assert_same, heights
 
 SIM = cal.inference.make_miscalibrated(
     800, warp=cal.inference.simulation.temperature(1.7), distribution=[0.3] * 6, rng=2
@@ -78,19 +78,6 @@ def test_top_k_against_a_baseline() -> None:
     assert "<table>" in shown._repr_html_()
 
 
-def test_top_k_pictures() -> None:
-    axes = new_axes(3, 1.6)
-    shown = topk_diagram(Y, MODELS, k=5)
-    assert shown.plot(axes) == axes
-    for place, line in enumerate(shown.lines):
-        assert_same(axes[0].lines[place].get_ydata(), line.error)
-        assert_same(axes[1].lines[2 * place].get_ydata(), line.accuracy)
-        assert_same(axes[1].lines[2 * place + 1].get_ydata(), line.confidence)
-    assert_same(axes[2].lines[0].get_ydata(), shown.relative("tempered"))
-    assert_readable(axes)
-    assert_readable(topk_diagram(Y, P).plot())
-
-
 def test_top_k_of_many_classes_has_octaves() -> None:
     sim = cal.inference.make_calibrated(500, distribution=0.05, classes=60, rng=0)
     axes = topk_diagram(sim.y_true, sim.y_prob, k=[1, 2, 5, 10, 20, 50]).plot()
@@ -153,26 +140,6 @@ def test_a_group_without_rows_has_no_error() -> None:
     assert_readable(shown.plot())
 
 
-@pytest.mark.deep
-def test_group_pictures() -> None:
-    axes = new_axes(2)
-    shown = group_error_diagram(Y, MODELS, hierarchy=TREE, level=2)
-    assert shown.plot(axes) == axes
-    for place, name in enumerate(MODELS):
-        assert_same(heights(axes[0].containers[place]), shown.level_errors[name])
-        assert_same(heights(axes[1].containers[place], across=True), shown.group_errors[name])
-    assert_readable(shown.plot())
-    assert len(shown.to_frame()) == 2 * (3 + 4)
-    assert "- pet" in repr(shown)
-    assert "<table>" in shown._repr_html_()
-    many = cal.inference.make_calibrated(400, classes=14, rng=0)
-    every = group_error_diagram(many.y_true, many.y_prob, hierarchy={f"g{i}": [i] for i in range(14)})
-    drawn = every.plot()[1]
-    kept = sorted(np.argsort(-every.group_errors["model"])[:12])
-    assert [label.get_text() for label in drawn.get_yticklabels()] == [every.groups[i] for i in kept]
-    assert "(12 of 14 groups, the largest errors)" in drawn.get_xlabel()
-
-
 def test_group_confidence_is_what_counting_gives() -> None:
     shown = group_confidence_diagram(Y, P, hierarchy=TREE, level=2, sample_weight=WEIGHT)
     sums = grouped(P, KINDS)
@@ -189,15 +156,12 @@ def test_group_confidence_is_what_counting_gives() -> None:
     assert "'pet'" in one._repr_html_() or "pet" in one._repr_html_()
 
 
-def test_group_confidence_pictures() -> None:
-    [ax] = new_axes()
-    heat = group_confidence_diagram(Y, P, hierarchy=TREE, level=2)
-    assert heat.plot(ax) is ax
-    assert_same(ax.images[0].get_array(), heat.confidence)
-    assert [text.get_text() for text in ax.texts] == [f"{value:.2f}" for value in heat.confidence.ravel()]
-    assert_readable(ax)
-    assert_readable(heat.plot())
+def test_bars_of_one_true_group_and_of_the_worst_of_many_groups() -> None:
     bars = group_confidence_diagram(Y, MODELS, hierarchy=TREE, level=2, given="car")
-    drawn = bars.plot()
-    assert_same(heights(drawn.containers[1], across=True), bars.confidence[1])
-    assert_readable(drawn)
+    assert_same(heights(bars.plot().containers[1], across=True), bars.confidence[1])
+    many = cal.inference.make_calibrated(400, classes=14, rng=0)
+    every = group_error_diagram(many.y_true, many.y_prob, hierarchy={f"g{i}": [i] for i in range(14)})
+    drawn = every.plot()[1]
+    kept = sorted(np.argsort(-every.group_errors["model"])[:12])
+    assert [label.get_text() for label in drawn.get_yticklabels()] == [every.groups[i] for i in kept]
+    assert "(12 of 14 groups, the largest errors)" in drawn.get_xlabel()

@@ -19,12 +19,6 @@ MANY = cal.inference.make_calibrated(3000, distribution=(1, 1, 2), classes=3, rn
 VARIATIONS = ("entropy", "confidence", "freeman_variation_ratio", "iqv", "gini", "mndif")
 
 
-def texts_are_apart(ax: Any) -> bool:
-    ax.figure.draw_without_rendering()
-    boxes = [text.get_window_extent() for text in [*ax.texts, ax.get_legend()] if text is not None]
-    return not any(box.overlaps(other) for place, box in enumerate(boxes) for other in boxes[place + 1 :])
-
-
 def test_the_path_is_a_running_sum_over_rising_scores() -> None:
     y, p, w = [0, 1, 0, 1, 1], [0.3, 0.2, 0.3, 0.9, 0.6], [1.0, 2.0, 0.5, 1.0, 3.0]
     diagram = cumulative_diagram(y, p, sample_weight=w)
@@ -59,29 +53,6 @@ def test_certain_scores_leave_nothing_to_chance() -> None:
     assert (wrong.pvalue, wrong.ecce_mad) == (0.0, 0.5)
     assert len(png_of(right.plot(new_ax()))) > 1000
     assert len(png_of(wrong.plot(new_ax()))) > 1000
-
-
-@pytest.mark.parametrize("flip", [False, True])
-def test_the_path_is_drawn_as_it_is(flip: bool) -> None:
-    diagram = cumulative_diagram(1 - Y, 1 - P) if flip else cumulative_diagram(Y, P)
-    ax = new_ax()
-    assert diagram.plot(ax) is ax
-    (line,) = drawn(ax, "path")
-    assert np.array_equal(line.get_xydata(), np.column_stack([diagram.share, diagram.path]))
-    (band,) = drawn(ax, "band")
-    assert band.get_y() == -diagram.reach
-    assert band.get_height() == pytest.approx(2 * diagram.reach)
-    (triangle,) = drawn(ax, "triangle")
-    assert sorted(triangle.get_xy()[:3, 1]) == pytest.approx([-2 * diagram.scale, 0, 2 * diagram.scale])
-    low, high = ax.get_ylim()
-    assert low < min(diagram.path.min(), -diagram.reach)
-    assert high > max(diagram.path.max(), diagram.reach)
-    assert ax.get_ylabel() == "cumulative score minus outcome"
-    assert {text.get_text() for text in ax.texts} == {"increasing: overestimated", "decreasing: underestimated"}
-    assert texts_are_apart(ax)
-    box = ax.get_legend().get_window_extent()
-    inside = ax.transData.transform(line.get_xydata())
-    assert not any(box.contains(*point) for point in inside)
 
 
 def test_long_paths_are_thinned_but_keep_their_extremes() -> None:
@@ -157,26 +128,6 @@ def test_uncertainty_by_brute_force() -> None:
     assert diagram.uce == pytest.approx(total, abs=1e-12)
     error = np.sqrt(diagram.expected * (1 - diagram.expected) / diagram.table.rows)
     assert (np.abs(diagram.table.rate - diagram.expected) < 4 * error).all()
-
-
-@pytest.mark.parametrize("make", [variation_diagram, uce_diagram])
-def test_both_are_drawn_on_their_square(make: Any) -> None:
-    diagram = make(MANY.y_true, MANY.y_prob, bins=6)
-    ax = new_ax()
-    assert diagram.plot(ax) is ax
-    (line,) = drawn(ax, "curve")
-    if make is variation_diagram:
-        wanted, weight = np.column_stack([diagram.stated, diagram.observed]), diagram.weight
-        assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted entropy", "observed entropy")
-    else:
-        wanted, weight = np.column_stack([diagram.table.mean_score, diagram.table.rate]), diagram.table.weight
-        (expected,) = drawn(ax, "expected")
-        assert np.array_equal(expected.get_ydata(), diagram.expected[weight > 0])
-        assert ax.get_ylabel() == "error rate"
-    assert np.array_equal(line.get_xydata(), wanted[weight > 0])
-    assert ax.get_legend().get_texts()[0].get_text().split()[0] in ("vce", "if")
-    assert texts_are_apart(ax)
-    assert len(png_of(ax)) > 1000
 
 
 def test_two_classes_and_soft_labels() -> None:

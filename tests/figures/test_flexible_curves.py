@@ -99,19 +99,6 @@ def test_wald_intervals_of_the_spline_by_their_likelihood() -> None:
         assert values == pytest.approx(expit(new @ beta + sign * error), abs=1e-9)
 
 
-def test_merged_cells_change_the_band_little() -> None:
-    data = cal.inference.make_miscalibrated(6000, warp=CALIBRATED, distribution=(2, 6), rng=0)
-    few = np.arange(6000) < 4000
-    curve = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob)
-    assert len(curve.risk) <= 200
-    whole = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob, uncertainty="residual")
-    assert np.median(curve.high - curve.low) == pytest.approx(np.median(whole.high - whole.low), rel=0.25)
-    part = cal.figures.flexible_calibration_curve(data.y_true[few], data.y_prob[few])
-    at = [0.1, 0.3, 0.5]
-    wide, narrow = (c.at(at)[2] - c.at(at)[1] for c in (part, curve))
-    assert wide / narrow == pytest.approx(np.full(3, np.sqrt(1.5)), rel=0.1)
-
-
 @pytest.mark.deep
 def test_coverage_of_the_band() -> None:
     """At three quantiles of the risks; R's constant variance is too short at high risks of rare events."""
@@ -189,21 +176,6 @@ def test_outside_the_data_there_is_no_curve() -> None:
     assert curve.to_dict()["slope"]["value"] == curve.slope.value
     rows = curve.distribution
     assert (rows.events.sum(), rows.others.sum()) == (Y.sum(), len(Y) - Y.sum())
-
-
-def test_the_plot() -> None:
-    curve = cal.figures.flexible_calibration_curve(Y, P)
-    ax = curve.plot()
-    assert_readable(ax)
-    line = next(line for line in ax.lines if line.get_gid() == "curve")
-    assert line.get_ydata() == pytest.approx(curve.observed)
-    text = ax.get_legend().get_texts()[1].get_text()
-    assert f"slope {curve.slope.value:.2f} ({curve.slope.low:.2f} to" in text
-    assert len([each for each in ax.collections if each.get_gid() == "spikes"]) == 2
-    rare = cal.inference.make_miscalibrated(3000, warp=CALIBRATED, distribution=(0.7, 60), rng=0)
-    shown = cal.figures.flexible_calibration_curve(rare.y_true, rare.y_prob).plot()
-    assert shown.get_xlim()[1] < 0.2
-    assert_readable(shown)
 
 
 def test_equal_weights_give_the_band_without_weights() -> None:

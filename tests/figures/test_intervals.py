@@ -13,7 +13,7 @@ from calibrant.decision.likert import likert_error
 from calibrant.figures.entropy import entropy_diagram
 from calibrant.figures.intervals import interval_error_diagram
 
-from .pictures import assert_readable, assert_same, heights, new_axes
+from .pictures import assert_same, new_axes
 
 SIM = cal.inference.make_miscalibrated(
     800, warp=cal.inference.simulation.temperature(1.7), distribution=[0.3] * 6, rng=2
@@ -64,25 +64,6 @@ def test_intervals_need_not_cover_and_sketches_serve() -> None:
     assert shown["model"].error[1] == pytest.approx(cal.smece(Y, P, where=top >= 0.9))
     sketch = interval_error_diagram({"all": cal.Sketch.of(Y, P)})
     assert_same(sketch["all"].rows, interval_error_diagram(Y, P)["model"].rows)
-
-
-def test_interval_pictures() -> None:
-    axes = new_axes(2)
-    shown = interval_error_diagram(Y, MODELS)
-    assert shown.plot(axes) == axes
-    for place, name in enumerate(MODELS):
-        assert_same(heights(axes[0].containers[place]), shown[name].error)
-        assert_same(heights(axes[1].containers[place]), shown[name].rows)
-    middles = [[bar.get_x() + bar.get_width() / 2 for bar in bars] for bars in axes[0].containers]
-    assert_same(np.mean(middles, axis=0), [0, 1, 2])
-    assert_readable(axes)
-    assert_readable(interval_error_diagram(Y, MODELS, intervals=12).plot())
-    drawn = interval_error_diagram(Y, P, intervals=5, lens="class:1").plot(show="outside")
-    assert_readable(drawn)
-    assert_readable(shown.plot())
-    assert len(shown.to_frame()) == 6
-    assert "medium" in repr(shown)
-    assert "<table>" in shown._repr_html_()
 
 
 # Entropy

@@ -122,6 +122,47 @@ def test_several_models_keep_their_names_and_share_other_keywords() -> None:
     assert dashes["treat none"] == "-" != dashes["treat all"]
 
 
+def arrays_of(value: Any) -> Iterator[Any]:
+    """All lists of numbers of a figure as plain values, and its single numbers as lists of one; without missing ones."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, list):
+        value = [value]
+    numbers = [each for each in value if isinstance(each, int | float)]
+    if numbers:
+        yield np.array(numbers, dtype=np.float64)
+        yield from (np.array([number]) for number in numbers)
+    for each in value:
+        if isinstance(each, dict | list):
+            yield from arrays_of(each)
+
+
+def holds(whole: Any, part: Any) -> bool:
+    """Whether the values are those of an array, or of adjacent entries."""
+    starts = range(len(whole) - len(part) + 1)
+    return any(np.allclose(whole[start : start + len(part)], part, rtol=1e-9, atol=1e-12) for start in starts)
+
+
+@every_figure
+def test_what_is_drawn_is_in_the_data(name: str) -> None:
+    figure = FIGURES[name][0]
+    known = [*arrays_of(figure.to_dict()), *arrays_of(figure._columns())]
+    heights = []
+    for ax in plotted(name):
+        lines = [
+            line for line in ax.lines if line.get_gid() in ("curve", "path", "series", "expected", "estimate", "groups")
+        ]
+        heights += [np.asarray(line.get_ydata() if name != "forest" else line.get_xdata(), float) for line in lines]
+        for bars in ax.containers:
+            across = bars[0].get_height() == bars[1].get_height() if len(bars) > 1 else True
+            heights.append(np.array([bar.get_width() if across else bar.get_height() for bar in bars]))
+        heights += [np.asarray(image.get_array(), float).ravel() for image in ax.images]
+    assert heights
+    for drawn in heights:
+        shown = drawn[np.isfinite(drawn)]
+        assert any(holds(array, shown) for array in known), shown
+
+
 @pytest.mark.sampled
 @every_figure
 def test_figures_are_readable(name: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import calibrant as cal
 from calibrant.figures.murphy import murphy_diagram
 
-from .pictures import assert_readable, assert_same, new_ax
+from .pictures import assert_same
 
 SIM = cal.inference.make_miscalibrated(700, warp=cal.inference.simulation.temperature(2.0), rng=8)
 Y, P = SIM.y_true, SIM.y_prob
@@ -75,13 +75,3 @@ def test_lenses_weights_and_views(lens: str) -> None:
     sketch = cal.Sketch.of(sim.y_true, sim.y_prob, lens=lens)
     exact = cal.brier(sim.y_true, sim.y_prob, lens=lens)
     assert murphy_diagram(sketch)["model"].brier == pytest.approx(exact, abs=1e-4)
-
-
-def test_the_picture_shows_the_data() -> None:
-    shown = murphy_diagram(Y, {"before": P, "after": P**2})
-    ax = shown.plot(new_ax())
-    for curve, line in zip(shown.curves, ax.lines, strict=True):
-        assert_same(line.get_xdata(), shown.theta)
-        assert_same(line.get_ydata(), curve.score)
-    assert_readable(ax)
-    assert len(shown.to_frame()) == 2 * len(shown.theta)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -63,15 +61,6 @@ def test_an_overlay_tells_models_apart() -> None:
     assert logit.get_xscale() == "logit"
 
 
-@pytest.mark.parametrize("kind", ["smooth", "corp"])
-def test_curves_can_be_overlaid(kind: Any) -> None:
-    panels = reliability_panels(SIM.y_true, MODELS, kind=kind, level=None)
-    (ax,) = panels.plot(Figure(), layout="overlay")
-    for line, diagram in zip((x for x in ax.lines if x.get_gid() == "curve"), panels.diagrams.values(), strict=True):
-        assert diagram.curve is not None
-        assert np.array_equal(line.get_ydata(), diagram.curve.y)
-
-
 def test_classes_are_shown_by_how_often_they_occur() -> None:
     panels = classwise_panels(MANY.y_true, MANY.y_prob)
     often = np.bincount(MANY.y_true)
@@ -113,13 +102,3 @@ def test_small_multiples_stay_small() -> None:
     plots = [ax.get_window_extent() for ax in axes]
     assert not any(title.overlaps(plot) for title in titles for plot in plots)
     assert len(png_of(axes)) > 5000
-
-
-def test_the_table_has_the_bins_of_each_panel_and_the_text_its_metrics() -> None:
-    panels = reliability_panels(SIM.y_true, MODELS, bins=4, metrics=("ece",))
-    frame = panels.to_frame()
-    assert list(frame["name"]) == [name for name in MODELS for _ in range(4)]
-    assert list(frame["weight"])[:4] == panels["bold"].table.weight.tolist()
-    lines = repr(panels).splitlines()
-    assert lines[0] == "Reliability diagrams (3, line)"
-    assert lines[1].split() == ["name", "rows", "ece"]

@@ -261,19 +261,6 @@ def test_tiny_data_are_drawn_too(kind: Any, y: list[int], p: list[float]) -> Non
     assert len(png_of(ax)) > 1000
 
 
-def test_the_line_is_the_data() -> None:
-    diagram = reliability_diagram(Y, P, bins=9, uncertainty="wilson")
-    ax = diagram.plot(new_ax())
-    (line,) = drawn(ax, "curve")
-    assert np.array_equal(line.get_xydata(), np.column_stack([diagram.mean_score, diagram.rate]))
-    (bars,) = drawn(ax, "interval")
-    wanted = [[[x, a], [x, b]] for x, a, b in zip(diagram.mean_score, diagram.low, diagram.high, strict=True)]
-    np.testing.assert_allclose(bars.get_segments(), wanted)
-    strip = ax.child_axes[0]
-    assert [bar.get_height() for bar in drawn(strip, "counts")] == diagram.table.weight.tolist()
-    assert [bar.get_x() for bar in drawn(strip, "counts")] == diagram.table.left.tolist()
-
-
 def test_bars_and_hatched_gaps_are_the_data() -> None:
     diagram = reliability_diagram(Y, P, bins=5, kind="bars")
     ax = diagram.plot(new_ax())
@@ -301,20 +288,6 @@ def test_roofs_are_drawn_with_their_slope() -> None:
     tops = [path.vertices[2:4, 1] for path in walls.get_paths()]
     np.testing.assert_allclose(tops, np.column_stack([right, left]))
     assert sum(len(strips.get_paths()) for strips in drawn(ax, "gap")) == 5
-
-
-@pytest.mark.parametrize("kind", ["smooth", "corp"])
-def test_curves_are_drawn_as_they_are(kind: Any) -> None:
-    diagram = reliability_diagram(Y, P, kind=kind, uncertainty="bootstrap", n_resamples=60, rng=0)
-    ax = diagram.plot(new_ax())
-    assert diagram.curve is not None
-    (line,) = drawn(ax, "curve")
-    assert np.array_equal(line.get_xydata(), np.column_stack([diagram.curve.x, diagram.curve.y]))
-    (shade,) = drawn(ax, "band")
-    corners = shade.get_paths()[0].vertices
-    assert corners[:, 1].max() == pytest.approx(np.nanmax(diagram.curve.high))
-    assert corners[:, 1].min() == pytest.approx(np.nanmin(diagram.curve.low))
-    assert len(drawn(ax.child_axes[0], "density" if kind == "smooth" else "counts")) > 0
 
 
 def test_words_values_and_names_stand_on_the_picture() -> None:

@@ -43,13 +43,6 @@ def test_areas() -> None:
     assert risk_coverage_diagram(Y, P, risk="generalised")["model"].area == augrc(Y, P)
 
 
-def test_generalised_risk_is_coverage_times_selective_risk() -> None:
-    one, other = (risk_coverage_diagram(Y, P, risk=risk)["model"] for risk in ("selective", "generalised"))  # type: ignore[arg-type]
-    assert_same(other.risk, one.risk * one.coverage)
-    assert_same(other.random_risk, other.risk[-1] * other.coverage)
-    assert np.isnan(other.low).all()
-
-
 def test_a_perfect_order_accepts_right_answers_first() -> None:
     curve = risk_coverage_diagram(Y, P)["model"]
     errors = np.sort(P.argmax(axis=1) != Y)
@@ -61,29 +54,6 @@ def test_a_perfect_order_accepts_right_answers_first() -> None:
     assert_same(curve.oracle_risk, np.maximum(0, (curve.oracle_coverage - right) / curve.oracle_coverage))
     # No order is better, at any coverage.
     assert (np.interp(curve.coverage, curve.oracle_coverage, curve.oracle_risk) <= curve.risk + 5e-3).all()
-
-
-def test_the_picture_shows_the_data() -> None:
-    [ax] = new_axes()
-    shown = risk_coverage_diagram(Y, {"plain": P, "tempered": TEMPERED}, threshold={"plain": 0.8, "tempered": None})
-    assert shown.plot(ax) is ax
-    lines = {
-        gid: [line for line in ax.lines if line.get_gid() == gid] for gid in ("series", "random", "oracle", "mark")
-    }
-    for curve, series, random, oracle in zip(
-        shown.curves, lines["series"], lines["random"], lines["oracle"], strict=True
-    ):
-        assert_same(series.get_xydata(), np.column_stack([curve.coverage, curve.risk]))
-        assert_same(random.get_ydata(), curve.random_risk)
-        assert_same(oracle.get_ydata(), curve.oracle_risk)
-    mark = shown["plain"].mark
-    assert mark is not None
-    assert (mark.threshold, shown["tempered"].mark) == (0.8, None)
-    assert (mark.coverage, mark.selective_risk) == pytest.approx(brute_risk(0.8))
-    (drawn,) = lines["mark"]
-    assert_same(drawn.get_xydata(), [[mark.coverage, mark.selective_risk]])
-    assert len(ax.collections) == 2
-    assert_readable(ax)
 
 
 def test_a_model_without_errors_and_a_single_row() -> None:
@@ -100,3 +70,13 @@ def test_a_curve_of_one_point_is_seen() -> None:
     marked = {line.get_label(): line.get_marker() for line in ax.lines if len(line.get_xdata()) == 1}
     assert list(marked.values()) == ["o", "o"]
     assert "random acceptance" in marked
+
+
+def test_the_marked_point_is_that_of_its_threshold() -> None:
+    shown = risk_coverage_diagram(Y, {"plain": P, "tempered": TEMPERED}, threshold={"plain": 0.8, "tempered": None})
+    mark = shown["plain"].mark
+    assert mark is not None
+    assert (mark.threshold, shown["tempered"].mark) == (0.8, None)
+    assert (mark.coverage, mark.selective_risk) == pytest.approx(brute_risk(0.8))
+    (drawn,) = (line for line in shown.plot().lines if line.get_gid() == "mark")
+    assert_same(drawn.get_xydata(), [[mark.coverage, mark.selective_risk]])

@@ -14,7 +14,7 @@ import calibrant as cal
 from calibrant.figures.stability import _stable, _suggested, stability_diagram
 from tests.calling import call
 
-from .pictures import assert_readable, assert_same, new_axes
+from .pictures import assert_readable, assert_same
 
 SIM = cal.inference.make_miscalibrated(1500, warp=cal.inference.simulation.temperature(2.0), rng=6)
 Y, P = SIM.y_true, SIM.y_prob
@@ -42,17 +42,6 @@ def test_the_spread_is_that_of_a_mean() -> None:
     weight = np.full(1500, 0.7)
     same = stability_diagram(Y, low, sample_weight=weight, values=[1], n_resamples=300, rng=1)
     assert same.spread[0] == pytest.approx(shown.spread[0], rel=1e-9)
-
-
-def test_a_seed_repeats_and_settings_share_their_draws() -> None:
-    one = stability_diagram(Y, P, values=[5, 10], n_resamples=20, rng=3)
-    other = stability_diagram(Y, P, values=[10], n_resamples=20, rng=3)
-    assert one.spread[1] == pytest.approx(other.spread[0], rel=1e-12)
-    assert one.spread[0] != pytest.approx(
-        stability_diagram(Y, P, values=[5], n_resamples=20, rng=4).spread[0], rel=1e-6
-    )
-    view = cal.Sketch.of(Y, P)
-    assert stability_diagram(view, values=[5, 10], n_resamples=20, rng=3).lens == "binary"
 
 
 def test_fractions_of_the_rows() -> None:
@@ -182,18 +171,6 @@ def test_the_suggestion_is_between_cancelling_and_noise(deep: bool) -> None:
     assert mean[1:3].max() > max(mean[0], mean[-1])
 
 
-def test_bins_of_few_scores_count_once() -> None:
-    rng = np.random.default_rng(0)
-    p = rng.choice([0.05, 0.45, 0.95], 500)
-    y = rng.random(500) < p**1.3
-    for binning in ("equal_mass", "equal_width"):
-        shown = stability_diagram(y, p, values=[2, 3, 5, 7, 10, 50], binning=binning, n_resamples=20, lens="binary")
-        kinds = shown.metric_value.round(12).tolist()
-        assert kinds[-3:] == [kinds[-3]] * 3
-        different = 0 if shown.region is None else len(set(kinds[shown.region[0] : shown.region[1] + 1]))
-        assert different == 0 or different >= 3
-
-
 def test_a_missing_value_ends_a_run() -> None:
     value = np.array([1.0, 1.0, np.nan, 1.0, 1.0, 1.0])
     region, plateau = _stable(value, value - 0.1, value + 0.1)
@@ -209,24 +186,6 @@ def test_between_too_few_and_too_many_bins() -> None:
     shown = stability_diagram(y, p, values=[1, 2, 8, 12, 16, 24, 1000], rng=0)
     assert shown.stable == (8, 12, 16, 24)
     assert shown.metric_value[0] < shown.plateau < shown.metric_value[-1]
-
-
-def test_the_picture_shows_the_data() -> None:
-    axes = new_axes(2)
-    shown = stability_diagram(Y, P, n_resamples=30, rng=0)
-    assert shown.plot(axes) == axes
-    assert_same(axes[0].lines[0].get_xdata(), shown.values)
-    assert_same(axes[0].lines[0].get_ydata(), shown.metric_value)
-    assert_same(axes[1].lines[0].get_ydata(), shown.spread)
-    assert shown.region is not None
-    box = axes[0].patches[0].get_bbox()
-    assert (box.x0, box.x1) == (shown.stable[0], shown.stable[-1])
-    assert_readable(axes)
-    assert_readable(shown.plot())
-    assert len(shown.to_frame()) == len(shown.values)
-    assert shown._columns()["stable"].count(True) == len(shown.stable)
-    assert "stable from" in repr(shown)
-    assert "<table>" in shown._repr_html_()
 
 
 def test_gamma_runs_from_coarse_to_fine() -> None:

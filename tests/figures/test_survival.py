@@ -50,16 +50,3 @@ def test_equal_risks_stay_together_and_unidentified_groups_are_named() -> None:
     assert "1 risk group without a value" in repr(found)
     assert found.to_dict()["groups"][1]["observed"] is None
     assert np.isnan(found.low).all()
-
-
-@pytest.mark.parametrize(("low", "high", "end"), [(2, 3, 1.0), (1, 60, 0.5)])
-def test_the_picture(low: int, high: int, end: float) -> None:
-    pytest.importorskip("matplotlib")
-    found = cal.figures.survival_diagram(**data(300, low, high), n_resamples=20, rng=0)
-    ax = found.plot(label="model")
-    assert {line.get_gid() for line in ax.lines} >= {"curve", "groups", "diagonal"}
-    assert ax.get_xlim() == pytest.approx(ax.get_ylim())
-    assert ax.get_xlim()[1] <= end
-    assert ax.get_xlim()[0] == 0
-    assert any("model" in text.get_text() for text in ax.get_legend().get_texts())
-    assert "risk by 5" in ax.get_xlabel()

@@ -76,17 +76,6 @@ def test_an_indefinite_matrix_is_taken_when_told() -> None:
         cal.gece(Y, P, distance="mahalanobis", matrix=-np.eye(3), indefinite=True)
 
 
-@pytest.mark.parametrize(
-    ("data", "bins", "expected"),
-    [(T1, 2, 0.0474341649), (T2, 5, 0.0398348152), (T2, 2, 0.0292499573)],
-    ids=["T1-2", "T2-5", "T2-2"],
-)
-def test_null_deviation_of_t_cal(data: tuple[list[int], list[float]], bins: int, expected: float) -> None:
-    view = views_of(cal.Predictions(*data), "binary")[0]
-    assert isinstance(view, View)
-    assert t_cal_null_deviation(view, bins) == pytest.approx(expected, abs=1e-10)
-
-
 def test_null_deviation_by_enumeration_of_all_labels() -> None:
     p = np.array(T2[1][:8])
     moments = np.zeros(2)

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import calibrant as cal
@@ -216,45 +215,10 @@ def test_a_grouping_loss_is_found_and_covered(deep: bool) -> None:
     assert covered >= 0.9 * repeats - 4 * np.sqrt(0.9 * 0.1 * repeats)
 
 
-def test_more_features_than_the_model_uses_show_a_grouping_loss_that_recalibration_keeps() -> None:
-    rng = np.random.default_rng(4)
-    x = rng.normal(size=(3000, 5))
-    y = rng.random(3000) < 1 / (1 + np.exp(-x[:, 0] - 1.5 * np.sign(x[:, 1])))
-    p = 1 / (1 + np.exp(-x[:, 0]))
-    plain = cal.metrics.grouping_loss(cal.Predictions(y, p, features=x), n_resamples=99)
-    assert plain.pvalue == 0.01
-    assert plain.grouping > 0.03
-    steeper = cal.metrics.grouping_loss(cal.Predictions(y, p**2 / (p**2 + (1 - p) ** 2), features=x), n_resamples=0)
-    assert steeper.grouping == pytest.approx(plain.grouping, abs=1e-3)
-    assert steeper.calibration > plain.calibration + 0.01
-
-
 class TestInput:
     """Containers, weights, lenses and messages."""
 
     y, p, x = rows(307, np.random.default_rng(2))
-
-    def test_frames_and_monotone_features_give_the_same(self) -> None:
-        expected = cal.metrics.grouping_loss(cal.Predictions(self.y, self.p, features=self.x), n_resamples=19)
-        frame = pd.DataFrame({"label": self.y, "p": self.p, "a": self.x[:, 0], "b": self.x[:, 1]})
-        assert (
-            cal.metrics.grouping_loss(
-                cal.Predictions(frame, label="label", prob="p", features=["a", "b"]), n_resamples=19
-            )
-            == expected
-        )
-        given = cal.metrics.grouping_loss(cal.Predictions(self.y, self.p, features=frame[["a", "b"]]), n_resamples=19)
-        assert given == expected
-        # Thresholds lie between two values, so that a monotone transformation changes none of the regions.
-        assert (
-            cal.metrics.grouping_loss(cal.Predictions(self.y, self.p, features=np.exp(self.x)), n_resamples=19)
-            == expected
-        )
-        named = np.array(["no", "yes"])[self.y]
-        assert (
-            cal.metrics.grouping_loss(cal.Predictions(named, self.p, features=self.x, pos_label="yes"), n_resamples=19)
-            == expected
-        )
 
     def test_counts_are_copies_and_weights_have_no_unit(self) -> None:
         counts = np.random.default_rng(0).integers(0, 4, 307)
@@ -332,18 +296,6 @@ class TestInput:
             for seed in range(2)
         )
         assert one.explained != other.explained
-
-    def test_the_same_seed_gives_the_same_result(self) -> None:
-        first, again = (
-            cal.metrics.grouping_loss(cal.Predictions(self.y, self.p, features=self.x), n_resamples=9, rng=3)
-            for _ in range(2)
-        )
-        assert first == again
-        assert np.isnan([first.low, first.high]).all()
-        text = str(first)
-        assert "grouping (lower bound)" in text
-        assert "irreducible (upper bound)" in text
-        assert set(first.to_dict()) >= {"calibration", "grouping", "irreducible", "pvalue", "low", "high"}
 
     @pytest.mark.parametrize(
         ("keywords", "error", "message"),

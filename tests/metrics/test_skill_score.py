@@ -107,22 +107,6 @@ def test_skill_of_every_kind_of_predictions() -> None:
     assert cal.metrics.skill_score(vector) == pytest.approx(cal.metrics.skill_score(labels, many))
 
 
-def test_skill_reads_frames_and_drops_rows_without_weight() -> None:
-    pd = pytest.importorskip("pandas")
-    labels, scores = problem(23)
-    frame = pd.DataFrame({"y": labels, "p": scores, "old": scores[::-1]})
-    expected = cal.metrics.skill_score(labels, scores, reference=scores[::-1])
-    assert cal.metrics.skill_score(
-        cal.Predictions(frame, label="y", prob="p"), reference=frame["old"]
-    ) == pytest.approx(expected)
-    counts = np.arange(60) % 2
-    keep = counts > 0
-    dropped = cal.metrics.skill_score(labels[keep], scores[keep], reference=scores[::-1][keep])
-    assert cal.metrics.skill_score(
-        cal.Predictions(labels, scores, counts=counts), reference=scores[::-1]
-    ) == pytest.approx(dropped)
-
-
 def test_infinite_and_perfect_references() -> None:
     assert cal.metrics.skill_score([0, 1, 1], [0.1, 0.0, 0.9], score="nll") == -math.inf
     with raises(cal.errors.UndefinedMetricError, "nll"):
@@ -154,10 +138,3 @@ BAD_SKILL: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
 def test_bad_references_are_named(error: type[Exception], message: str, data: Any, options: dict[str, Any]) -> None:
     with pytest.raises(error, match=message):
         call(cal.metrics.skill_score, *data, **options)
-
-
-def test_a_view_takes_nothing_beside_it() -> None:
-    view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
-    for more in ({"counts": [1, 1]}, {"reference": 0.5}):
-        with pytest.raises(cal.errors.InputTypeError):
-            call(cal.metrics.skill_score, view, **more)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, GroupError
+from calibrant.errors import GroupError
 from calibrant.monitoring.alarms import drift_alarms
 from calibrant.monitoring.changepoint import goes_on
 from calibrant.monitoring.labelfree import find_scores
@@ -83,12 +83,12 @@ def test_an_open_change_counts_once_in_words_and_groups(tmp_path: Path) -> None:
     y, p = day(99, 0, 2000)
     reference = cal.Predictions(y, p, groups=np.arange(2000) % 2)
     monitor = Monitor.create(tmp_path / "w.db", reference=reference, **QUICK)
-    for index in range(10):
+    for index in range(7):
         send(monitor, index, -1.5, groups=np.arange(200) % 2)
     status = monitor.status()
     lines = [line for line in status.open_lines if line.startswith("change, ")]
     assert len(lines) == 1
-    assert re.search(r"Repeated \d+ times, last in window 2026-02-09\. \[alarm \d+\]$", lines[0])
+    assert re.search(r"Repeated \d+ times, last in window 2026-02-06\. \[alarm \d+\]$", lines[0])
     assert [group.changes for group in status.groups] == [1, 1]
     assert render_timeline(status).count("change in calibration, all rows") == 1
 
@@ -111,7 +111,7 @@ def test_what_goes_on(scores: tuple[float, float], n: int, deep: bool) -> None:
         q = 1 / (1 + (1 / p - 1) * np.exp(-shift))
         return [cal.Sketch.of(rng.random(n) < q, p) for _ in range(count)]
 
-    long = 1 + (20_000 if deep else 5_000) // n
+    long = 1 + (20_000 if deep else 1_600) // n
     for shift in (-1.5, 1.5):
         assert goes_on(windows(shift, long), windows(shift, long), 1000)
         assert goes_on([*windows(0, 2), *windows(shift, long)], windows(shift, long), 1000)
@@ -130,28 +130,15 @@ def test_impossible_outcomes_go_on_among_themselves_only() -> None:
 def test_rows_without_a_group_are_refused_where_groups_are_watched(tmp_path: Path) -> None:
     y, p = day(99, 0, 300)
     made = Monitor.create(tmp_path / "a.db", reference=(y, p), groups=["x", "y"], **QUICK)
-    with pytest.raises(
-        GroupError, match="groups: are required: this monitor has the groups x, y; give the group of each row"
-    ):
+    with pytest.raises(GroupError, match="this monitor has the groups x, y"):
         made.update(y, p, when="2026-02-01")
     assert made.status().n == 0
     joined = Monitor.create(tmp_path / "b.db", reference=(y, p), **QUICK)
     joined.update(y[:100], p[:100], when="2026-02-01")
     joined.update(y[100:200], p[100:200], when="2026-02-01", groups=["z"] * 100)
-    with pytest.raises(
-        GroupError, match="groups: are required: this monitor has the groups z; give the group of each row"
-    ):
+    with pytest.raises(GroupError, match="this monitor has the groups z"):
         joined.update(y[200:], p[200:], when="2026-02-01")
     assert joined.status().n == 200
-
-
-def test_times_of_counted_windows_are_refused(tmp_path: Path) -> None:
-    y, p = day(99, 0, 300)
-    made = Monitor.create(tmp_path / "a.db", reference=(y, p), every=100)
-    with pytest.raises(
-        ArgumentError, match="when: applies to windows of time, and these are counted in rows; drop when"
-    ):
-        made.update(y, p, when="2026-02-01")
 
 
 def test_windows_of_a_group_are_its_own(tmp_path: Path) -> None:

@@ -96,7 +96,6 @@ def test_a_stored_state_gives_the_same_alarms() -> None:
     assert len(state.alarms) >= 1
     assert all(16 <= when <= 31 for when in state.alarms)
     where = locate_change(windows)
-    assert where.low <= 16 <= where.high
     assert abs(locate_change(windows[: state.alarms[0]]).index - 16) <= 2
     assert "logit" in where.alternative
 
@@ -116,18 +115,16 @@ def test_run_length_is_at_least_the_promise(kind: Any, deep: bool) -> None:
 
 
 @pytest.mark.deep
-def test_place_of_the_change_is_covered() -> None:
+def test_the_estimated_place_of_a_change_is_near() -> None:
     rng = np.random.default_rng(2)
-    covered, off = 0, []
+    off = []
     for _ in range(60):
         p = rng.beta(2, 2, 1500)
         true = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + 1.0)))
         y = (rng.random(1500) < np.where(np.arange(1500) < 1000, p, true)).astype(int)
         found = locate_change(rows_of(y, p, 10))
-        covered += found.low <= 100 <= found.high
         off.append(abs(found.index - 100))
         assert found.log_evidence > 3
-    assert covered >= 60 * 0.9 - 3 * math.sqrt(60 * 0.09)
     assert np.median(off) <= 4
 
 
@@ -144,13 +141,12 @@ def test_the_first_impossible_outcome_is_named() -> None:
     y, p = [0] * 30 + [1] + [0] * 9, [0.0] * 31 + [0.5] * 9
     found = locate_change(rows_of(y, p))
     assert (found.index, found.log_evidence) == (30, math.inf)
-    assert found.low <= found.high == 30
     assert found.alternative == "an outcome with predicted probability 0"
     windows = [cal.Sketch.of(y[k : k + 4], p[k : k + 4]) for k in range(0, 40, 4)]
     assert (locate_change(windows).index, locate_change(windows).alternative) == (7, found.alternative)
     # A second one, and evidence before, move nothing.
     again = locate_change(rows_of([1] * 20 + [0, 1] * 2, [0.5] * 20 + [1.0, 0.0] * 2))
-    assert (again.index, again.high) == (20, 20)
+    assert again.index == 20
 
 
 def test_one_row_and_no_alarm() -> None:
@@ -181,21 +177,4 @@ def test_refusals() -> None:
     with pytest.raises(WeightsNotSupportedError, match="weight"):
         locate_change([View(B, Y.astype(np.uint8), np.arange(1, 11) / 3, "importance")])
     with pytest.raises(InputError, match="to_dict"):
-        EDetector.of_dict({"format": 1})
-
-
-# As a store held it before alternatives had their name; the keys are part of the format.
-STORED = """
-{"format": 1, "alternatives": {"shifts": [-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0], "slopes": [0.5, 0.7, 1.4,
-2.0], "learner": null}, "run_length": 24000.0, "kind": "sr", "lens": "binary", "windows": 3, "rows": 38, "logs":
-[-2.592390349461683, -0.936040991400124, -0.03428691545505447, 0.6226755404458392, 1.5843041644448257,
-2.2915971934377164, 3.312219673302331, 4.499035256286527, -0.5482935086203582, 0.3981672184981426,
-1.0702389955852765, 0.40122725364820466], "alarms": []}
-"""
-
-
-def test_a_state_in_an_old_store_goes_on() -> None:
-    state = EDetector.of_dict(json.loads(STORED))
-    assert state.to_dict() == json.loads(STORED)
-    assert (state.windows, state.rows, state.alternatives.learner) == (3, 38, None)
-    assert state.update(cal.Sketch.of([1], [0.2])).log_value > state.log_value
+        EDetector.of_dict({})

@@ -18,18 +18,14 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 
 class TestConfiguration:
-    def test_a_file_and_a_folder_name_the_same_models(self, tmp_path: Path) -> None:
+    def test_a_file_names_models(self, tmp_path: Path) -> None:
         shared = '[models]\nstore = "{model}.db"\nevery = "1d"\n'
-        one = "[models.churn]\nrows = 3\n"
-        two = '[models."a b"]\n[models.c]\nstore = "postgresql://u:secret@h/d"\n'
-        (folder := tmp_path / "fleet").mkdir()
-        write(tmp_path, "all.toml", shared + one + two)
-        for name, text in (("calibrant.toml", shared), ("x.toml", one), ("y.toml", two), ("other.txt", "")):
-            write(folder, name, text)
-        for models, place in ((load_fleet(tmp_path / "all.toml"), tmp_path), (load_fleet(folder), folder)):
-            found = {model.name: model for model in models}
+        own = '[models.churn]\nrows = 3\n[models."a b"]\n[models.c]\nstore = "postgresql://u:secret@h/d"\n'
+        path = write(tmp_path, "calibrant.toml", shared + own)
+        for place in (path, tmp_path):
+            found = {model.name: model for model in load_fleet(place)}
             assert list(found) == ["churn", "a b", "c"]
-            assert found["churn"].store == str(place / "churn.db")
+            assert found["churn"].store == str(tmp_path / "churn.db")
             assert found["churn"].options == {"every": "1d", "rows": 3}
             assert found["c"].store.startswith("postgresql://")
             assert "secret" not in f"{found['c']!r}{found['c'].to_dict()}"

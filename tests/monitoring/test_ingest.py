@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import tracemalloc
 from collections.abc import Callable
 from decimal import Decimal
@@ -17,7 +16,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.errors import FileError, InputError
+from calibrant.errors import InputError
 from calibrant.input.convert import as_entries
 from calibrant.input.grouping import one_group_column
 from calibrant.monitoring import monitor as monitoring
@@ -160,13 +159,6 @@ def test_ids_and_scores_that_come_again_in_another_format(run: Run, tmp_path: Pa
         text.assign(p=score.astype(float) + 1e-6).to_csv(tmp_path / "other.csv", index=False)
         code, _, err = run("update", store, tmp_path / "other.csv", *options)
         assert (code, "already stored with other values (score" in err) == (2, True)
-
-
-def test_a_store_of_another_format_is_not_read(monitor: Monitor) -> None:
-    with sqlite3.connect(monitor.path) as db:
-        db.execute("PRAGMA user_version = 4")
-    with pytest.raises(FileError, match="has format 4; this version of calibrant reads format 6"):
-        Monitor.open(monitor.path)
 
 
 @pytest.mark.parametrize("id", ["7", " 7 ", "7.0", "+7.00", "07", " a ", "a\t", UPPER])

@@ -179,39 +179,25 @@ def test_groups_have_their_own_baseline(tmp_path: Path) -> None:
 def test_what_is_missing_or_unknown_is_named_and_nothing_is_kept(tmp_path: Path) -> None:
     monitor = make(tmp_path)
     good = {"energy": [1.0, 2.0], "distance": [1.0, 2.0]}
-    for ood, kind, message in (
-        (None, InputError, "ood: is required: this monitor watches energy, distance; give these scores of each row"),
-        ([1.0, 2.0], InputError, "ood: unknown score 'ood'; this monitor watches energy, distance"),
-        ({"energy": [1.0, 2.0]}, InputError, "ood: 'distance' is missing; this monitor watches energy, distance"),
-        ({**good, "more": [1, 2]}, InputError, "ood: unknown score 'more'; this monitor watches energy, distance"),
-        (
-            {**good, "energy": [1.0, np.nan]},
-            InputError,
-            "ood: missing value of 'energy' in row 1; drop or fill these rows",
-        ),
-        ({**good, "energy": [np.inf, 1]}, InputError, "ood: 'energy' is inf in row 0"),
-        ({**good, "energy": [None, 1.0]}, InputError, "ood: missing value of 'energy' in row 0"),
-        (
-            {**good, "energy": np.ma.masked_array([1.0, 2.0], [False, True])},
-            InputError,
-            "ood: missing value of 'energy' in row 1",
-        ),
-        (
-            {**good, "energy": [1.0]},
-            ShapeError,
-            "ood: expected one number for each of 2 rows of 'energy'; got shape (1,)",
-        ),
-        ({**good, "energy": ["a", "b"]}, InputTypeError, "ood: expected numbers, got the text 'a' in row 0"),
+    for ood, kind, problem in (
+        (None, InputError, "watches energy, distance"),
+        ([1.0, 2.0], InputError, "unknown score 'ood'"),
+        ({"energy": [1.0, 2.0]}, InputError, "'distance' is missing"),
+        ({**good, "more": [1, 2]}, InputError, "unknown score 'more'"),
+        ({**good, "energy": [1.0, np.nan]}, InputError, "missing value of 'energy' in row 1"),
+        ({**good, "energy": [np.inf, 1]}, InputError, "'energy' is inf in row 0"),
+        ({**good, "energy": [None, 1.0]}, InputError, "missing value of 'energy' in row 0"),
+        ({**good, "energy": np.ma.masked_array([1.0, 2.0], [False, True])}, InputError, "missing value of 'energy'"),
+        ({**good, "energy": [1.0]}, ShapeError, "2 rows of 'energy'"),
+        ({**good, "energy": ["a", "b"]}, InputTypeError, "the text 'a' in row 0"),
     ):
-        with pytest.raises(kind) as caught:
+        with pytest.raises(kind, match=problem) as caught:
             monitor.update(None, [0.2, 0.3], ids=["a", "b"], ood=ood)
-        assert str(caught.value).startswith(message)
+        assert caught.value.argument == "ood"
     assert monitor.status().n == 0
     assert monitor.update(None, [0.2, 0.3], ids=["a", "b"], ood=good).added == 2
     assert monitor.update(None, [0.2, 0.3], ids=["a", "b"], ood=good).repeated == 2
-    with pytest.raises(
-        InputError, match=r"the id 'b' is already stored with other values \(energy 9, previously 2\) in row 1"
-    ):
+    with pytest.raises(InputError, match=r"the id 'b' is already stored .* \(energy 9, previously 2\) in row 1"):
         monitor.update(None, [0.2, 0.3], ids=["a", "b"], ood={**good, "energy": [1.0, 9.0]})
     with pytest.raises(InputError, match="the id 'c' is repeated with other values"):
         monitor.update(None, [0.2, 0.2], ids=["c", "c"], ood=good)
@@ -314,21 +300,11 @@ def test_counts_of_the_reference_are_repeated_rows(tmp_path: Path) -> None:
     assert one._ood == many._ood
 
 
-def test_findings_survive_the_store() -> None:
-    settings = Settings(
-        "binary", (0, 1), False, "binary", WindowRule(None, 50), 0.05, 1000, 0.1, 0.95, None, "ignore", 19, 0
-    )
-    assert isinstance(examined(3, settings, 100, 50), list)
-    assert Settings.of_dict(json.loads(json.dumps(settings.to_dict()))) == settings
-    scales = scales_of(rows_of(100, 0)[2])
-    own = Settings(**{**vars(settings), "ood": scales})
-    assert Settings.of_dict(json.loads(json.dumps(own.to_dict()))) == own
-
-
 def test_results_are_restored_from_json(tmp_path: Path) -> None:
     monitor = make(tmp_path)
     send(monitor, 1)
     found = monitor.status().windows[0].scores
     assert ScoreFindings.of_dict(json.loads(json.dumps(found.to_dict()))) == found
+    assert Settings.of_dict(json.loads(json.dumps(monitor.settings.to_dict()))) == monitor.settings
     assert "<table>" in found.ood[0]._repr_html_()
     assert found.ood[0].to_frame()["name"].tolist() == ["energy"]

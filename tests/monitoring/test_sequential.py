@@ -242,9 +242,7 @@ def test_refusals() -> None:
             Alternatives(**words)
     for plain in (
         {},
-        {"format": 2},
-        {**state.to_dict(), "logs": [[0.0]]},
-        {**state.to_dict(), "logs": [[0.0], [0.0]]},
+        {**state.to_dict(), "logs": [0.0]},
         {**state.to_dict(), "alternatives": {**state.to_dict()["alternatives"], "edges": [0.0, 0.5, 1.0]}},
         {k: v for k, v in state.to_dict().items() if k != "rows"},
     ):
@@ -315,24 +313,3 @@ def test_a_late_change_is_counted_from_where_it_began() -> None:
     later = first[first > 10]
     assert len(later) > 50
     assert 100 * (np.median(later) - 10) < 1500
-
-
-# As a store held it before alternatives had their name; the keys are part of the format.
-STORED = """
-{"format": 1, "alternatives": {"shifts": [-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0], "slopes": [0.5, 0.7, 1.4,
-2.0], "learner": "cox"}, "alpha": 0.0020833333333333333, "lens": "binary", "windows": 3, "rows": 38, "reached_window": null,
-"reached_rows": null, "logs": [[-9.557803722674343, -4.066419180470249, -1.8544703367821422,
--0.6989322312820827, 0.6419320693181838, 1.498369266627223, 2.6441772418995724, 3.9045823379621147,
--2.0584724973422706, -0.7759075749514192, -0.33178535399801373, -2.431793323720592, 0.47004276869273737]],
-"memory": {"rows": [38.0], "positives": [28.0], "gap": [6.7040638754613795], "square": [5.582073801517346],
-"theta": [[0.4316847425946821, 0.04735407179711662]], "precision": [[15.459265433151383, -0.821948311995501,
-19.135721467654914]]}, "log_best": 1.3365438732306552}
-"""
-
-
-def test_a_state_in_an_old_store_goes_on() -> None:
-    state = EProcess.of_dict(json.loads(STORED))
-    assert state.to_dict() == json.loads(STORED)
-    assert (state.windows, state.rows, state.alternatives) == (3, 38, Alternatives())
-    assert state.log_value == pytest.approx(state.log_best, abs=1e-12)
-    assert state.update(cal.Sketch.of([1], [0.2])).log_value > state.log_value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import sqlite3
 import threading
 from pathlib import Path
@@ -31,16 +30,8 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_what_is_written_comes_back(store: Store) -> None:
-    part = Part(
-        3,
-        '"a"',
-        200,
-        150,
-        sketch_of(SCORE, None, "binary"),
-        sketch_of(SCORE[:150], YES[:150], "binary"),
-        None,
-        {"x": 0.1},
-    )
+    scores, outcomes = sketch_of(SCORE, None, "binary"), sketch_of(SCORE[:150], YES[:150], "binary")
+    part = Part(3, '"a"', 200, 150, scores, outcomes, None, {"x": 0.1})
     with store.write() as db:
         db.set_meta("clock", 7)
         db.save_part(part)
@@ -95,12 +86,6 @@ def test_a_second_writer_waits(store: Store) -> None:
     assert order == ["first", "second"]
     with store.read() as db:
         assert db.meta("clock") == 2
-
-
-def test_the_file_is_in_write_ahead_mode(store: Store) -> None:
-    connection = sqlite3.connect(store.path)
-    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    connection.close()
 
 
 def test_create_refuses_a_file_and_takes_over_an_unfinished_one(store: Store, tmp_path: Path) -> None:
@@ -201,24 +186,22 @@ def test_days_of_a_time_zone(zone: str | None, every: str, when: str, window: st
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "argument"),
     [
-        (
-            {"every": "1d", "time_zone": "Europe/Berln"},
-            "time_zone: unknown time zone 'Europe/Berln'; use a name of the IANA database, such as 'Europe/Berlin'",
-        ),
-        ({"every": "1d", "time_zone": "../../etc/passwd"}, "unknown time zone"),
-        ({"every": "1d", "time_zone": 3}, "unknown time zone 3"),
-        ({"every": "6h", "time_zone": "Europe/Berlin"}, "time_zone: applies to windows of days; use whole days"),
-        ({"every": 5, "time_zone": "Europe/Berlin"}, "time_zone: applies to windows of time, and these are counted in"),
-        ({"every": 5, "season": "week"}, "season: applies to windows of time"),
-        ({"every": "5h", "season": "week"}, "season: a week must be several windows"),
+        ({"every": "1d", "time_zone": "Europe/Berln"}, "time_zone"),
+        ({"every": "1d", "time_zone": "../../etc/passwd"}, "time_zone"),
+        ({"every": "1d", "time_zone": 3}, "time_zone"),
+        ({"every": "6h", "time_zone": "Europe/Berlin"}, "time_zone"),
+        ({"every": 5, "time_zone": "Europe/Berlin"}, "time_zone"),
+        ({"every": 5, "season": "week"}, "season"),
+        ({"every": "5h", "season": "week"}, "season"),
         ({"every": "1d", "season": "year"}, "season"),
     ],
 )
-def test_bad_time_zones(words: dict[str, object], message: str) -> None:
-    with pytest.raises(cal.errors.ArgumentError, match=re.escape(message)):
+def test_bad_time_zones(words: dict[str, object], argument: str) -> None:
+    with pytest.raises(cal.errors.ArgumentError) as caught:
         window_rule(**words)
+    assert caught.value.argument == argument
 
 
 def test_times_in_many_forms_agree() -> None:
@@ -247,57 +230,36 @@ def test_times_in_many_forms_agree() -> None:
 @pytest.mark.parametrize(
     ("when", "message"),
     [
-        (
-            [1, 2],
-            r"when: expected times, got int64; give datetimes such as 2026-01-31T12:00, or convert numbers of seconds with np\.array\(x, 'datetime64\[s\]'\)",
-        ),
-        (
-            ["2026-01-01", "soon"],
-            "when: 'soon' is not a time in row 1; write times as 2026-01-31 or 2026-01-31T12:00:00Z",
-        ),
-        (np.array(["2026-01-01", "NaT"], "datetime64[D]"), "when: missing time in row 1; drop or fill the row"),
-        (["2026-01-01"] * 3, "when: expected 2 times, one for each row; got 3"),
-        (
-            np.array(["2026-01-01", "50000-01-01"], "datetime64[s]"),
-            "when: times must lie in the years 1 to 9999; got 50000-01-01T00:00:00 in row 1; check the unit of the times",
-        ),
-        (
-            np.ma.masked_array(np.array(["2026-01-01"] * 2, "datetime64[us]"), [False, True]),
-            "when: missing time in row 1; drop or fill the row",
-        ),
+        ([1, 2], "expected times, got int64"),
+        (["2026-01-01", "soon"], "'soon' is not a time in row 1"),
+        (np.array(["2026-01-01", "NaT"], "datetime64[D]"), "missing time in row 1"),
+        (["2026-01-01"] * 3, "expected 2 times, one for each row; got 3"),
+        (np.array(["2026-01-01", "50000-01-01"], "datetime64[s]"), "in the years 1 to 9999; .* in row 1"),
+        (np.ma.masked_array(np.array(["2026-01-01"] * 2, "datetime64[us]"), [False, True]), "missing time in row 1"),
     ],
 )
 def test_bad_times_are_named(when: object, message: str) -> None:
-    with pytest.raises((InputError, TypeError), match=message):
+    with pytest.raises((InputError, TypeError), match=f"when: .*{message}"):
         read_times(when, 2)
 
 
 @pytest.mark.parametrize("text", ["", "1", "d", "0d", "-1d", "1.5h", "1 month", 3, None])
 def test_bad_durations(text: object) -> None:
-    with pytest.raises(
-        cal.errors.ArgumentError,
-        match=r"every: must be a positive integer followed by s, m, h, d or w; got .*; for example '1d'",
-    ):
+    with pytest.raises(cal.errors.ArgumentError, match="every: must be a positive integer followed by"):
         read_duration(text, "every")
 
 
 def test_numbers_are_no_times_though_python_reads_some() -> None:
     assert read_time("20260131") == read_time("2026-01-31")
     for digits in ("1767225600", "1767101600000", "17671016000"):  # the second and third would be of the year 1767
-        with pytest.raises(
-            cal.errors.InputError,
-            match=f"when: '{digits}' is not a time; write times as 2026-01-31 or 2026-01-31T12:00:00Z",
-        ):
+        with pytest.raises(InputError, match=f"when: '{digits}' is not a time"):
             read_time(digits)
 
 
 def test_ids_that_a_float_cannot_hold_are_refused() -> None:
     assert read_ids(np.array([7.0, 2.0**53 - 1]), 2) == ["7", "9007199254740991"]
     assert read_ids([2**64 - 1, 2**64 - 2], 2) == ["18446744073709551615", "18446744073709551614"]
-    with pytest.raises(
-        cal.errors.InputError,
-        match=r"ids: 9007199254740992\.0 is a float so large that neighbouring ids are indistinguishable in row 1; store ids as text or as integers",
-    ):
+    with pytest.raises(InputError, match=r"ids: 9007199254740992\.0 is a float so large .* in row 1"):
         read_ids(np.array([7.0, 2.0**53]), 2)
 
 

@@ -405,6 +405,6 @@ TOLERANCES = {
     "fott_beta": 1e-9,
     "fott_spline": 1e-9,
     "fott_pl": 1e-9,
-    "fott_pl3": 1e-7,
+    "fott_pl3": 1e-6,
     "fott_iop": 1e-5,
 }

@@ -331,7 +331,9 @@ SMOOTHERS = (
 
 
 def curve_options(number, rng):
-    return {**LENSES[number % len(LENSES)], **SMOOTHERS[number % len(SMOOTHERS)]}
+    """Scores that differ by rounding alone are left out: a line through two of them has any slope."""
+    options = {**LENSES[number % len(LENSES)], **SMOOTHERS[number % len(SMOOTHERS)]}
+    return {"style": str(rng.choice(["smooth", "ties", "certain", "dyadic"])), **options}
 
 
 def ep_options(number, rng):

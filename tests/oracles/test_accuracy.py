@@ -10,8 +10,6 @@ import pytest
 import calibrant as cal
 from tests.calling import call
 
-from .cases import OPTIONS, draw_case
-
 
 def nearly_calibrated(n: int, gap: float, order: str) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (p, 1) and (1 - p, 0), which cancel, with every score too high by `gap`."""
@@ -36,13 +34,6 @@ def test_a_gap_of_one_part_in_a_billion_is_seen(bins: int, order: str) -> None:
     assert abs(below - above - exact) <= 1e-15
 
 
-@pytest.mark.parametrize("metric", [cal.esce, cal.ece, cal.mce, cal.rmsce])
-def test_one_bin_of_a_million_rows_is_exact(metric: cal.metrics.Metric) -> None:
-    labels, scores = nearly_calibrated(1_000_000, 1e-9, "labels in runs")
-    exact = math.fsum(np.concatenate([scores, -labels.astype(float)])) / len(labels)
-    assert metric(labels, scores, bins=1) == pytest.approx(exact, rel=1e-12)
-
-
 @pytest.mark.parametrize("weights", ["sample_weight", "counts", None])
 def test_a_tiny_gap_is_seen_under_weights_and_equal_mass(weights: str | None) -> None:
     """Sums of doubles, not of integers: good to the rounding of a few doubles of size 1, not to the last digit."""
@@ -51,18 +42,6 @@ def test_a_tiny_gap_is_seen_under_weights_and_equal_mass(weights: str | None) ->
     given = {} if weights is None else {weights: np.full(len(labels), 3)}
     for binning in ("equal_width", "equal_mass"):
         assert abs(call(cal.esce, labels, scores, binning=binning, **given) - exact) <= 1e-14
-
-
-@pytest.mark.parametrize("unit", [0.1, 1 / 3, 1e-300, 7.0, 1e300])
-@pytest.mark.parametrize("metric", [cal.ece_em, cal.ace, cal.vce, cal.gece, cal.mce])
-def test_the_unit_of_weights_moves_no_bin(metric: cal.metrics.Metric, unit: float) -> None:
-    rng = np.random.default_rng(5)
-    rows, labels = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60)
-    options = {"binning": "equal_mass", "bins": 15} if metric.id in ("vce", "mce") else {}
-    options |= {"min_size": 2} if metric.id == "gece" else {}
-    whole = rng.integers(1, 4, 60).astype(float)
-    expected = call(metric, labels, rows, sample_weight=whole, **options)
-    assert call(metric, labels, rows, sample_weight=whole * unit, **options) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("unit", [0.1, 1 / 3, 0.7, 1.1])
@@ -111,17 +90,3 @@ def test_smallest_bins_are_counted_in_rows_under_importance() -> None:
         with pytest.raises(cal.errors.UndefinedMetricError):
             cal.mce(labels, scores, bins=2, min_count=3, sample_weight=weights)
     assert cal.mce(cal.Predictions(labels, scores, counts=[1, 1, 5]), bins=2, min_count=3) == pytest.approx(0.9)
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-def test_drawn_cases_reach_what_they_promise(name: str) -> None:
-    cases = [draw_case(name, number) for number in range(30)]
-    scores = np.concatenate([case.probs.astype(float).ravel() for case in cases])
-    assert {case.probs.dtype for case in cases} == {np.dtype(np.float32), np.dtype(np.float64)}
-    assert {case.probs.ndim for case in cases} == {1, 2}
-    assert any(case.counts is not None for case in cases)
-    assert any(case.sample_weight is not None for case in cases) == cal.catalogue[name].importance
-    assert any(case.counts is None and case.sample_weight is None for case in cases)
-    assert max(case.classes for case in cases) >= 4
-    assert (scores == 0).any()
-    assert (scores == 1).any()

@@ -24,8 +24,6 @@ D_TENTHS = [[7, 2, 1], [6, 3, 1], [2, 7, 1], [3, 5, 2], [1, 3, 6], [2, 2, 6], [5
 D = ([0, 1, 1, 0, 2, 1, 2, 2], np.array(D_TENTHS) / 10)
 DATA = {"T1": T1, "T2": T2, "T3": T3, "M3": M3, "B": B, "C": C, "D": D}
 
-INF = math.inf
-EM = "equal_mass"
 
 # Metric, data, options, value as it was written (its digits are the tolerance).
 VALUES: list[tuple[str, str, dict[str, Any], str]] = json.loads(
@@ -68,80 +66,9 @@ def test_equal_mass_is_cut_in_whole_numbers() -> None:
     assert curve.weight.tolist() == [2.0] * 22
 
 
-@pytest.mark.parametrize("classes", [2, 3, 10])
-def test_uniform_forecast(classes: int) -> None:
-    rows, labels = np.full((6, classes), 1 / classes), np.arange(6) % classes
-    assert cal.nll(labels, rows) == pytest.approx(math.log(classes), abs=1e-12)
-    assert cal.ecd(labels, rows) == pytest.approx(0, abs=1e-12)
-    expected = {2: "0.0000000000", 3: "0.4620981204", 10: "1.9775"}[classes]
-    tolerance = 0.5 * 10.0 ** -len(expected.partition(".")[2])
-    assert cal.ecd(labels, rows, multiclass="true_vs_rest") == pytest.approx(float(expected), abs=tolerance)
-
-
-@pytest.mark.parametrize(("classes", "bound"), [(2, -0.2784645428), (3, -0.4630555134), (10, -1.1010029973)])
-def test_least_ecd(classes: int, bound: float) -> None:
-    from scipy.special import lambertw
-
-    w = float(lambertw((classes - 1) / math.e).real)
-    assert -w == pytest.approx(bound, abs=0.5e-10)
-    row = np.full(classes, w / (1 + w) / (classes - 1))
-    row[0] = 1 / (1 + w)
-    assert cal.ecd([0], [row]) == pytest.approx(bound, abs=0.5e-10)
-    rng = np.random.default_rng(classes)
-    others = rng.dirichlet(np.ones(classes), 2000)
-    assert min(cal.ecd([0], [other]) for other in others) >= bound - 1e-12
-
-
-def test_least_ecd_of_the_true_class_against_the_rest() -> None:
-    shares = np.linspace(0.01, 1, 2000)
-    values = [cal.ecd([0], [[p, (1 - p) / 2, (1 - p) / 2]], multiclass="true_vs_rest") for p in shares]
-    assert min(values) == pytest.approx(-0.2784645428, abs=1e-6)
-
-
-# How many bins the searches take.
-
-
-@pytest.mark.parametrize(
-    ("data", "how", "count"),
-    [
-        (T1, "sweep", 3),
-        (T2, "sweep", 5),
-        (T3, "sweep", 39),
-        (T3, "search", 4),
-        (T3, "search_pure", 20),
-        (T2, "search", 1),
-        (T2, "search_pure", 5),
-        (T1, "search_pure", 2),
-    ],
-)
-def test_number_of_bins(data: Any, how: Any, count: int) -> None:
-    found = cal.calibration_curve(*data, bins=how, binning=EM)
-    assert found.weight.tolist() == cal.calibration_curve(*data, bins=count, binning=EM).weight.tolist()
-    assert len(found) == count
-
-
 def test_search_needs_ten_rows() -> None:
     with pytest.raises(cal.errors.UndefinedMetricError):
         cal.drmsce_bcs(*T1)
-
-
-@pytest.mark.parametrize(("data", "bins", "edges"), [(T1, 2, [0, 0.6, 1]), (T2, 4, [0, 0.3, 0.6, 0.9, 1])])
-def test_edges_of_equal_area(data: Any, bins: int, edges: list[float]) -> None:
-    found = cal.calibration_curve(*data, bins=bins, binning="equal_area")
-    assert found.table.edges.tolist() == pytest.approx(edges, abs=1e-12)
-    assert cal.ece_ea(*data, bins=bins) == pytest.approx(cal.ece(*data, bins=edges), abs=1e-12)
-
-
-# Parts of a value.
-
-
-@pytest.mark.parametrize("form", [{}, {"floor": 1e-6}])
-def test_even_forecasts(form: dict[str, Any]) -> None:
-    labels = [0, 1, 1, 0, 1]
-    assert call(cal.nses, labels, [0.5] * 5, **form) == pytest.approx(1, abs=1e-12)
-    assert call(cal.dawid_sebastiani, labels, [0.5] * 5, **form) == pytest.approx(-0.3862943611, abs=0.5e-10)
-    with pytest.raises(cal.errors.UndefinedMetricError):
-        cal.spiegelhalter_z(labels, [0.5] * 5)
 
 
 def test_sure_forecasts() -> None:
@@ -167,22 +94,6 @@ def test_sure_forecasts() -> None:
     assert cal.calibration_in_the_large([1] * 2000, scores, form="logit", sample_weight=weight) == math.inf
     assert cal.hosmer_lemeshow([0, 1], [0.0, 1.0]) == 0
     assert cal.hosmer_lemeshow([0, 1, 0], [0.3, 0.6, 1.0], bins=3) == math.inf
-
-
-def test_a_group_without_events() -> None:
-    relative = cal.fece(cal.Predictions([0, 1, 0], [0.2, 0.7, 0.1], groups=["a", "a", "b"]), relative=True)
-    assert relative == math.inf
-    eased = cal.fece(cal.Predictions([0, 1, 0], [0.2, 0.7, 0.1], groups=["a", "a", "b"]), relative=True, eps=0.5)
-    assert eased == pytest.approx((2 * 0.1 / 1.5 + 1 * 0.1 / 0.5) / 3, abs=1e-12)
-    for scale in (0.3, 10):
-        weight = scale * np.array([1, 2, 3])
-        words: dict[str, Any] = {"groups": ["a", "a", "b"], "relative": True, "eps": 0.5, "sample_weight": weight}
-        assert call(cal.fece, [0, 1, 0], [0.2, 0.7, 0.1], **words) == pytest.approx(0.1917293233, abs=1e-10)
-
-
-def test_soft_bins_without_a_largest_gap() -> None:
-    with pytest.raises(cal.errors.ArgumentError):
-        cal.sbece(*T1, form="label_binned", norm=INF)
 
 
 def test_single_threshold_is_compared_in_double_precision() -> None:

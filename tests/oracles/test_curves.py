@@ -40,38 +40,6 @@ def printed(text: str) -> Any:
     return pytest.approx(float(text), abs=0.5000001 * 10.0 ** -len(text.partition(".")[2]))
 
 
-def test_the_curves_have_the_printed_shapes() -> None:
-    free, rising = curves.beta(B, constrained=False), curves.beta(B)
-    assert [free.a, free.b, free.c] == [printed("-0.4664696976"), printed("3.627458449"), printed("-2.605616519")]
-    assert [rising.a, rising.b, rising.c] == [0, printed("2.82676748"), printed("-1.609556854")]
-    fit = curves.fit_line(groups_of(B))
-    errors = np.sqrt(np.diag(fit.covariance))
-    assert errors.tolist() == [printed("0.8136341578"), printed("0.6745414033")]
-    assert fit.log_likelihood / -10 == printed("0.4895914875")
-    assert curves.piecewise_linear(B, [0, 1]).heights == (printed("0.11515152"), printed("1.08484848"))
-    middle = curves.piecewise_linear(B, [0, 0.5, 1]).heights
-    assert middle == (printed("0.24015152"), printed("0.475"), printed("1.20984848"))
-    assert curves.isotonic(B)(P_B) == pytest.approx([0, *[1 / 3] * 3, 0.5, 0.5, 1, 1, 1, 1], abs=1e-15)
-    centered = curves.centered_isotonic(B)
-    assert centered.scores == pytest.approx([0.05, 0.25, 0.5, 0.65, 0.75, 0.85, 0.95])
-    assert centered.rates == pytest.approx([0, 1 / 3, 1 / 2, 1, 1, 1, 1])
-    wanted = [0, 1 / 6, 1 / 3, 0.4, 7 / 15, 2 / 3, 1, 1, 1, 1]
-    assert centered(P_B) == pytest.approx(wanted, abs=1e-15)
-    smooth = [
-        "0.450071",
-        "0.443126",
-        "0.232762",
-        "0.164582",
-        "0.380394",
-        "0.641957",
-        "0.865094",
-        "0.941977",
-        "0.935240",
-        "0.998114",
-    ]
-    assert curves.spline(B)(P_B).tolist() == [printed(text) for text in smooth]
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_separation_is_found_exactly(seed: int) -> None:
     """The pattern of signs against a linear programme, for curves with one and with two zeros."""
@@ -161,26 +129,6 @@ def test_what_separation_leaves_is_the_rates_seen() -> None:
     assert tests[1] == pytest.approx(tests[0], rel=1e-3)
 
 
-def test_firth_is_shrunk_and_vanishes() -> None:
-    assert abs(cal.cox_slope(Y_B, P_B, penalty="firth")) < abs(cal.cox_slope(Y_B, P_B))
-    counts = np.full(10, 10**7)
-    firth = cal.cox_slope(cal.Predictions(Y_B, P_B, counts=counts), penalty="firth")
-    assert firth == pytest.approx(cal.cox_slope(Y_B, P_B), abs=1e-6)
-
-
-def test_the_sandwich_knows_that_importance_is_not_rows() -> None:
-    rng = np.random.default_rng(2)
-    p = rng.random(500)
-    y = rng.random(500) < p
-    plain = curves.fit_line(groups_of(view_of(y, p)))
-    weighed = curves.fit_line(groups_of(view_of(y, p, importance=np.full(500, 7.0))))
-    assert weighed.covariance == pytest.approx(plain.covariance, rel=1e-9)
-    assert weighed.sandwich == pytest.approx(plain.sandwich, rel=1e-9)
-    assert np.sqrt(np.diag(plain.sandwich)) == pytest.approx(np.sqrt(np.diag(plain.covariance)), rel=0.2)
-    uneven = curves.fit_line(groups_of(view_of(y, p, importance=rng.exponential(size=500))))
-    assert (np.diag(uneven.sandwich) > 1.2 * np.diag(plain.sandwich)).all()
-
-
 def test_an_offset_leaves_what_is_beyond_it() -> None:
     groups = groups_of(B)
     z = logit(groups.score)
@@ -192,11 +140,6 @@ def test_an_offset_leaves_what_is_beyond_it() -> None:
     assert shift.coefficients[0] == printed("0.6040498931")
     assert math.sqrt(shift.covariance[0, 0]) == printed("0.786401516")
     assert fit_logistic(groups, columns, offset=z, ridge=1e9).coefficients == pytest.approx([0, 0], abs=1e-6)
-
-
-def test_unseen_pieces_stay_on_the_diagonal() -> None:
-    curve = curves.piecewise_linear(view_of([0, 1, 1, 0], [0.1, 0.15, 0.12, 0.18]), [0, 0.2, 0.5, 0.8, 1])
-    assert curve([0.9, 0.95, 1.0]) == pytest.approx([0.9, 0.95, 1.0], abs=1e-12)
 
 
 def test_kernel_regression_is_its_sum() -> None:
@@ -243,16 +186,6 @@ def test_many_rows_are_the_same_as_their_groups() -> None:
         kept = counts > 0
         wanted = metric(cal.Predictions(np.repeat([1, 0], 200)[kept], np.tile(score, 2)[kept], counts=counts[kept]))
         assert metric(y, p) == pytest.approx(wanted, rel=1e-10), name
-
-
-def test_few_scores_have_fewer_terms() -> None:
-    """With one score the parabola is a constant: the squared z of the mean, and the likelihood ratio of one rate."""
-    y, p = [0, 1, 1, 1, 0, 1], [0.4] * 6
-    assert cal.pws(y, p) == pytest.approx((4 - 2.4) ** 2 / (6 * 0.24), rel=1e-12)
-    wanted = 2 * (4 * math.log(4 / 6 / 0.4) + 2 * math.log(2 / 6 / 0.6))
-    assert cal.sbct(y, p) == pytest.approx(wanted, rel=1e-10)
-    with pytest.raises(cal.errors.UndefinedMetricError):
-        cal.pws([0, 1, 1], [0.0, 1.0, 1.0])
 
 
 def rows_with(rates: np.ndarray, each: int) -> View:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -26,16 +25,6 @@ def draw(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     truth = p**0.5 / (p**0.5).sum(axis=1, keepdims=True)
     y = (rng.random((n, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(0, k - 1)
     return y, p[:, 1].copy() if k == 2 else p
-
-
-def test_blocks_lead_from_pairs_to_all_pairs() -> None:
-    y, p = draw(60, 3)
-    assert cal.skce_ul(y, p, block=60) == pytest.approx(cal.skce_uq(y, p), abs=1e-14)
-    halves = [cal.skce_uq(y[part], p[part], bandwidth=0.3) for part in (slice(0, 30), slice(30, 60))]
-    assert cal.skce_ul(y, p, block=30, bandwidth=0.3) == pytest.approx(sum(halves) / 2, abs=1e-14)
-    assert cal.skce_ul(y, p, block=29, bandwidth=0.3) == pytest.approx(
-        cal.skce_ul(y[:58], p[:58], block=29, bandwidth=0.3), abs=1e-15
-    )
 
 
 @pytest.mark.parametrize(("n", "k"), [(700, 3), (1000, 10), (999, 5)])
@@ -221,32 +210,6 @@ def test_sorted_rows_are_told_of() -> None:
             cal.skce_ul(y[order][:19], p[order][:19])
     rows = np.random.default_rng(5).permutation(100)
     assert cal.skce_ul(y, p, rng=5) == pytest.approx(cal.skce_ul(y[rows], p[rows]), abs=1e-15)
-
-
-def test_very_many_classes_are_told_of() -> None:
-    y, p = draw(30, 101)
-    with pytest.warns(cal.CalibrantWarning, match="101 classes"):
-        cal.skce_ul(y, p)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert math.isfinite(cal.skce_uq(y, p))
-
-
-@pytest.mark.parametrize("k", [2, 3])
-def test_shares_are_mixtures_of_labels(k: int) -> None:
-    """Every estimate without the diagonal is linear in each label: a half and half row is the mean of the two labels."""
-    y, p = draw(40, k)
-    shares = np.eye(k)[y]
-    shares[0] = 0
-    shares[0, :2] = 0.5
-    for metric in (cal.skce_uq, cal.skce_ul):
-        both = [metric(np.append(c, y[1:]), p) for c in (0, 1)]
-        assert metric(cal.Predictions(shares, p, soft=True)) == pytest.approx(sum(both) / 2, abs=1e-15)
-    residual = shares - (np.column_stack([1 - p, p]) if k == 2 else p)
-    mean = residual.mean(axis=0)
-    assert cal.skce_b(cal.Predictions(shares, p, soft=True), bandwidth=1e9) == pytest.approx(
-        float(mean @ mean), abs=1e-8
-    )
 
 
 def test_one_row_has_no_pairs() -> None:

@@ -11,21 +11,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.metrics.kernel import bandwidths, densities, gaussian, regressions
-from tests.calling import call
-
-from . import density_definitions
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
-
-GRIDDED: list[tuple[Any, dict[str, Any], float]] = [
-    (A, {}, 0.2073765606),
-    (A, {"norm": 2}, 0.06991383587),
-    (A, {"bandwidth": 0.1}, 0.2298388015),
-    (B, {}, 0.0999825299),
-    (B, {"norm": 2}, 0.01662425084),
-    (B, {"bandwidth": 0.1}, 0.1102075796),
-]
 
 
 def draw(n: int, seed: int = 0, kind: str = "beta") -> tuple[np.ndarray, np.ndarray]:
@@ -37,13 +25,6 @@ def draw(n: int, seed: int = 0, kind: str = "beta") -> tuple[np.ndarray, np.ndar
 def curve_of(y: Any, p: Any, width: float) -> np.ndarray:
     kernel = np.exp(-0.5 * ((np.asarray(p)[:, None] - np.asarray(p)) / width) ** 2)
     return kernel @ np.asarray(y) / kernel.sum(axis=1)
-
-
-@pytest.mark.parametrize(("data", "options", "wanted"), GRIDDED)
-def test_checked_values_on_the_grid(data: Any, options: dict[str, Any], wanted: float) -> None:
-    assert abs(call(cal.skde, *data, **options) - wanted) <= 1e-7
-    # Without sharing scores between grid points the value is the printed one to its last digit.
-    assert abs(float(density_definitions.skde(*data, binned=False, **options)) - wanted) <= 1e-9
 
 
 def widths_seen(data: Any) -> dict[str, float]:
@@ -137,38 +118,6 @@ def test_fast_sums_are_plain_sums() -> None:
     mean = curve_of(y, p, 0.05)
     assert abs(cal.sece(y, p) - np.mean(np.abs(mean - p))) <= 1e-9
     assert abs(cal.msce(y, p, bandwidth=0.05) - np.mean((mean - p) ** 2)) <= 1e-9
-
-
-@pytest.mark.deep
-def test_rows_with_little_company_are_summed_directly(monkeypatch: pytest.MonkeyPatch) -> None:
-    y, p = draw(2500, 10, "uniform")
-    p = 0.4 + 0.1 * p
-    p[:3], y[:3] = (0.01, 0.7, 0.99), (0, 1, 1)
-
-    def values() -> list[float]:
-        return [cal.msce(y, p, bandwidth="loo_cv"), *(cal.bkde(y, p, bandwidth=width) for width in (1e-3, 1e-5))]
-
-    fast, slow = values(), values_by_pairs(monkeypatch, values)
-    assert fast[0] == pytest.approx(slow[0], abs=1e-9)
-    assert fast[1:] == pytest.approx(slow[1:], abs=1e-6)
-
-
-def test_integral_of_the_gap_by_simple_means() -> None:
-    y, p = draw(300, 11, "uniform")
-    log_odds = np.log(p / (1 - p))
-    t = np.linspace(-25, 25, 100_001)
-    gap = np.zeros(len(t))
-    for h, outcome in zip(log_odds, y, strict=True):
-        gap += (outcome - 1 / (1 + np.exp(-t))) * np.exp(-0.5 * (t - h) ** 2)
-    wanted = np.trapezoid(np.abs(gap), t) / (300 * math.sqrt(2 * math.pi))
-    assert abs(cal.ls_ece(y, p) - wanted) <= 1e-7
-    assert abs(cal.ls_ece(1 - y, 1 - p) - cal.ls_ece(y, p)) <= 1e-12
-
-
-def test_quadrature_weights_integrate_polynomials() -> None:
-    at = np.arange(-2.0, 4.0)
-    for power in range(6):
-        assert math.isclose(float(at**power @ regressions.SIX), 1 / (power + 1), abs_tol=1e-14)
 
 
 def test_bandwidth_of_many_vectors_ignores_the_order_of_rows_and_classes() -> None:

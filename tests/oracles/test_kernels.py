@@ -24,13 +24,11 @@ LOOPS = (
     "fill_cells",
     "fill_class_bins",
     "fill_groups",
-    "fill_single_bins",
     "lipschitz_loop",
     "pool_blocks",
     "read_cells",
     "scan_pairs",
     "top_rows",
-    "top_rows_narrow",
 )
 # What the loops call.
 HELPERS = ("minus_logs", "row_terms", "add_terms", "precedes", "push", "pop")
@@ -96,8 +94,7 @@ def test_bins_of_one_score_are_the_same(bins: int, dtype: Any, form: str) -> Non
     expected, _ = in_form("numpy", work)
     found, asked = in_form(form, work)
     assert found == expected
-    single = dtype is np.float32 and bins <= 128
-    assert {"fill_single_bins" if single else "fill_bins", "scan_pairs"} <= asked
+    assert {"fill_bins", "scan_pairs"} <= asked
 
 
 @pytest.mark.parametrize("form", ["python", "machine"])
@@ -146,7 +143,7 @@ def test_top_label_sweep_is_the_same(classes: int, n: int, dtype: Any, form: str
     expected, _ = in_form("numpy", work)
     found, asked = in_form(form, work)
     assert found == expected
-    assert asked & {"top_rows", "top_rows_narrow"}
+    assert "top_rows" in asked
     # And by hand: the lowest of the classes that tie for the largest probability is the prediction.
     first_best = [row.index(max(row)) for row in rows.tolist()]
     assert found[1][1] == [int(best == label) for best, label in zip(first_best, labels.tolist(), strict=True)]
@@ -202,8 +199,7 @@ def test_many_blocks_and_threads_are_the_same(dtype: Any) -> None:
     expected, _ = in_form("numpy", work)
     found, asked = in_form("machine", work)
     assert found == expected
-    loop = "fill_single_bins" if dtype is np.float32 else "fill_bins"
-    assert {loop, "fill_class_bins", "scan_pairs", "top_rows"} <= asked
+    assert {"fill_bins", "fill_class_bins", "scan_pairs", "top_rows"} <= asked
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")

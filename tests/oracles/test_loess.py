@@ -17,7 +17,6 @@ from calibrant.curves.local_regression import (
     lowess,
     reach,
     tie_groups,
-    weighted_quantile,
 )
 from calibrant.views.view import View
 
@@ -44,13 +43,6 @@ def drawn(n: int, kind: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return (rng.random(n) < p**1.3).astype(int), p
 
 
-def test_checked_curve() -> None:
-    wanted = [0.26931957, 0.31822208, 0.33584917, 0.23203214, 0.45859168]
-    wanted += [0.54140832, 0.69062382, 0.94601789, 1.03807914, 0.99247027]
-    found = loess(groups_of(P, Y), 0.75, 2, "direct")
-    assert np.abs(found - wanted).max() <= 0.5e-8
-
-
 @pytest.mark.parametrize("kind", ["uniform", "rare", "confident", "u-shaped"])
 @pytest.mark.parametrize("n", [2500, 12000])
 def test_nodes_move_the_curve_by_little(kind: str, n: int) -> None:
@@ -71,13 +63,6 @@ def test_a_short_span_gets_more_nodes() -> None:
     exact, _ = local_fits(groups, at, reach(groups, at, 400), 1)
     assert np.abs(fast[::97] - exact).max() < 5e-3  # of a curve that jumps with every row
     assert np.abs(fast[::97] - exact).mean() < 3e-4
-
-
-def test_interpolation_is_the_default_as_in_r() -> None:
-    y, p = drawn(300, "uniform")
-    for metric in INDICES:
-        assert metric.options["surface"] == "interpolate"
-        assert metric(y, p) == metric(y, p, surface="interpolate") != metric(y, p, surface="direct")
 
 
 def test_a_score_that_fills_its_neighbourhood_keeps_its_mean() -> None:
@@ -130,28 +115,6 @@ def test_reach_is_the_distance_to_the_nearest_rows() -> None:
     every.sort(axis=1)
     for near in (1, 2, 17, 400, int(counts.sum())):
         assert reach(groups, at, near) == pytest.approx(every[:, near - 1], abs=0)
-
-
-def test_quantiles_are_those_of_repeated_rows() -> None:
-    rng = np.random.default_rng(2)
-    for n in (1, 2, 7, 50):
-        values, counts = np.round(rng.random(n), 1), rng.integers(1, 5, n)
-        q = np.array([0, 0.1, 0.25, 0.5, 0.9, 0.99, 1])
-        found = weighted_quantile(values, counts.astype(float), q.tolist())
-        assert found == pytest.approx(np.quantile(np.repeat(values, counts), q), abs=1e-14)
-        equal = weighted_quantile(values, np.full(n, 0.1) / 0.1, q.tolist())
-        assert equal == pytest.approx(np.quantile(values, q), abs=1e-14)
-
-
-def test_logistic_curve_of_forecasts_bent_on_the_log_odds() -> None:
-    """Where the truth is a line on the log-odds, both logistic curves find it."""
-    p = np.linspace(0.02, 0.98, 60)
-    odds = np.log(p / (1 - p))
-    truth = 1 / (1 + np.exp(-(0.3 + 0.7 * odds)))
-    for smoother in ("rcs", "logistic"):
-        assert cal.ici(cal.Predictions(truth, p, soft=True), smoother=smoother) == pytest.approx(
-            np.abs(truth - p).mean(), abs=1e-9
-        )
 
 
 @pytest.mark.parametrize("smoother", ["rcs", "logistic"])

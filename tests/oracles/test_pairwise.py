@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -28,23 +25,6 @@ def drawn(n: int, seed: int = 0, places: int | None = None) -> tuple[np.ndarray,
     if places:
         p = np.round(p * places) / places
     return (rng.random(n) < p**1.2).astype(int), p
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_errors_without_bins_bound_each_other(seed: int) -> None:
-    y, p = drawn(50 + 13 * seed, seed, places=10 if seed % 2 else None)
-    gap, absolute = abs(np.mean(y - p)), np.mean(np.abs(y - p))
-    smooth, weak, laplace = cal.smece(y, p), cal.smce(y, p), cal.lkce(y, p)
-    moved = cal.dce_lower(y, p)
-    assert gap - 1e-12 <= smooth <= absolute + 1e-12
-    assert gap - 1e-12 <= weak <= min(absolute, math.sqrt(2) * laplace) + 1e-12
-    assert math.sqrt(2 / 3) * gap - 1e-12 <= laplace <= absolute + 1e-12
-    assert moved / 2 - 1e-9 <= weak <= 2 * moved + 1e-9
-    assert smooth == pytest.approx(cal.smece(1 - y, 1 - p), abs=1e-9)
-    assert weak == pytest.approx(cal.smce(1 - y, 1 - p), abs=1e-12)
-    falls = [cal.smece(y, p, bandwidth=width) for width in np.geomspace(0.005, 2, 12)]
-    assert all(second <= first + 1e-9 for first, second in pairwise(falls))
-    assert cal.smece(y, p, bandwidth=smooth) == pytest.approx(smooth, abs=1e-9)
 
 
 def test_compiled_and_plain_dynamic_programme_give_the_same_bits() -> None:

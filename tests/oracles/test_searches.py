@@ -1,42 +1,14 @@
-"""Searches for bins, several numbers of bins, pooled ties and counted neighbours, on random problems."""
+"""Pooled ties, the exact z of Spiegelhalter, and counted neighbours."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-
-EXACT = 1e-12
-EM = "equal_mass"
-SEARCHES = ("sweep", "search", "search_pure", "cv", "tcal")
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "seed" in metafunc.fixturenames:
-        metafunc.parametrize("seed", range(100 if metafunc.config.getoption("--deep") else 10))
-
-
-@pytest.fixture
-def rng(seed: int) -> np.random.Generator:
-    return np.random.default_rng([29, seed])
-
-
-def binary(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    n = int(rng.integers(2, 120))
-    scores = rng.beta(*rng.uniform(0.3, 3, 2), n)
-    return rng.integers(0, 2, n), scores
-
-
-def near(value: float) -> Any:
-    return pytest.approx(value, abs=EXACT, rel=EXACT)
-
-
-# Groups and features.
 
 
 def test_tied_scores_are_pooled_together() -> None:
@@ -45,62 +17,6 @@ def test_tied_scores_are_pooled_together() -> None:
     rounded = np.round(rng.random((20, 2000)), 1)
     found = [cal.tce(rng.random(2000) < p, p) for p in rounded]
     assert np.mean(found) < 6  # in one direction or the other, outcomes of a tie would make it 50
-
-
-# Bins.
-
-
-@pytest.mark.parametrize("binning", ["equal_width", EM])
-def test_several_numbers_of_bins(binning: str, rng: np.random.Generator) -> None:
-    y, p = binary(rng)
-    for metric in (cal.ece, cal.rmsce, cal.mce, cal.smbs, cal.drmsce, cal.hosmer_lemeshow):
-        every = [metric(y, p, bins=bins, binning=binning) for bins in (10, 15, 20)]
-        assert metric(y, p, bins=[10, 15, 20], binning=binning) == near(sum(every) / 3), metric.id
-        widths = [metric(y, p, bins=bins, binning=binning) for bins in (20, 10)]
-        assert metric(y, p, bins=[0.05, 0.1], binning=binning) == near(sum(widths) / 2), metric.id
-    edges = cal.ece(y, p, bins=[0, 0.05, 0.1, 1])
-    cell = np.searchsorted([0.05, 0.1], p)
-    assert edges == near(np.abs(np.bincount(cell, p - y)).sum() / len(y))
-
-
-@pytest.mark.parametrize("how", SEARCHES)
-@pytest.mark.parametrize("binning", ["equal_width", EM])
-def test_searches_give_a_number_of_bins(binning: str, how: Any, rng: np.random.Generator) -> None:
-    y, p = rng.integers(0, 2, 60), rng.random(60)
-    counts = range(1, 100 if how == "sweep" else 65)
-    every = [cal.ece(y, p, bins=count, binning=binning) for count in counts]
-    value = cal.ece(y, p, bins=how, binning=binning)
-    assert any(value == near(other) for other in every)
-    if how == "tcal":
-        assert any(value == near(every[2**power - 1]) for power in range(1, 6))
-
-
-def test_equal_area_balances_width_and_rows(rng: np.random.Generator) -> None:
-    y, p = rng.integers(0, 2, 400), rng.beta(0.6, 2, 400)
-    table = cal.calibration_curve(y, p, bins=8, binning="equal_area").table
-    area = (table.right - table.left) * table.weight
-    assert 4 <= len(table) <= 8
-    assert area[:-1].max() < 1.6 * area[:-1].min()
-
-
-@pytest.mark.parametrize("how", SEARCHES)
-def test_searches_do_not_see_order_scale_or_form_of_weights(how: Any, rng: np.random.Generator) -> None:
-    y, p = rng.integers(0, 2, 40), rng.choice(rng.random(25), 40)
-    counts, order = rng.integers(1, 4, 40), rng.permutation(40)
-    weight = rng.uniform(0.2, 3, 40)
-    for binning in ("equal_width", EM):
-        value = cal.ece(cal.Predictions(y, p, counts=counts), bins=how, binning=binning)
-        repeated = cal.ece(np.repeat(y, counts), np.repeat(p, counts), bins=how, binning=binning)
-        assert value == near(repeated)
-        moved = cal.ece(cal.Predictions(y[order], p[order], counts=counts[order]), bins=how, binning=binning)
-        assert moved == near(value)
-        weighed = cal.ece(y, p, bins=how, binning=binning, sample_weight=weight)
-        assert cal.ece(y, p, bins=how, binning=binning, sample_weight=0.3 * weight) == near(weighed)
-        again = cal.ece(y[order], p[order], bins=how, binning=binning, sample_weight=weight[order])
-        assert again == near(weighed)
-
-
-# Averages over widths.
 
 
 def test_spiegelhalter_of_an_event_is_exact_whatever_the_scores() -> None:

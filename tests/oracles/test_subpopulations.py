@@ -121,25 +121,6 @@ def problem(n: int = 400, columns: int = 3) -> tuple[np.ndarray, np.ndarray, np.
     return (rng.random(n) < p).astype(int), p, rng.normal(size=(n, columns))
 
 
-@pytest.mark.parametrize("kind", ["combinations", "tree"])
-def test_more_subpopulations_never_make_it_smaller(kind: str) -> None:
-    y, p, features = problem()
-    groups = np.arange(400) % 5
-    values = [
-        cal.mcm(cal.Predictions(y, p, features=features), subpopulations=kind, depth=depth) for depth in (1, 2, 3)
-    ]
-    assert cal.ecce_r(y, p) <= values[0] + 1e-15 <= values[1] + 2e-15 <= values[2] + 3e-15
-    both = cal.mcm(cal.Predictions(y, p, features=features, groups=groups), subpopulations=kind)
-    assert both == max(
-        cal.mcm(cal.Predictions(y, p, groups=groups)),
-        cal.mcm(cal.Predictions(y, p, features=features), subpopulations=kind),
-    )
-    assert cal.mcm(cal.Predictions(y, p, features=features), min_size=401) == pytest.approx(cal.ecce_r(y, p), rel=1e-12)
-    assert cal.mcm(cal.Predictions(y, p, features=np.ones(400)), subpopulations=kind) == pytest.approx(
-        cal.ecce_r(y, p), rel=1e-12
-    )
-
-
 def test_groups_decide_alone_unless_features_are_asked_for() -> None:
     y, p, features = problem()
     groups = np.arange(400) % 5
@@ -149,27 +130,6 @@ def test_groups_decide_alone_unless_features_are_asked_for() -> None:
     assert cal.mcm(cal.Predictions(y, p, features=features)) == cal.mcm(
         cal.Predictions(y, p, features=features), subpopulations="combinations"
     )
-
-
-def test_an_error_in_a_corner_is_found() -> None:
-    """Scores that are right on the whole and wrong in one of nine cells; seen from above it hides."""
-    rng = np.random.default_rng(1)
-    p, features = rng.uniform(0.2, 0.8, 20_000), rng.random((20_000, 2))
-    corner = (features < 1 / 3).all(axis=1)
-    y = (rng.random(20_000) < np.where(corner, p + 0.15, p)).astype(int)
-    fine = (rng.random(20_000) < p).astype(int)
-    for kind in ("combinations", "tree"):
-        words = {"features": features, "subpopulations": kind, "scale": "sigma", "depth": 3}
-        assert call(cal.mcm, y, p, **words) > 10
-        assert call(cal.mcm, fine, p, **words) < 5
-
-
-def test_a_tree_of_many_rows_goes_as_deep_as_its_rows_allow() -> None:
-    y, p, features = problem(3000, 2)
-    words = {"features": features, "subpopulations": "tree"}
-    # 3000 rows can be halved eight times with ten left: deeper trees are the same.
-    assert call(cal.mcm, y, p, depth=8, **words) == call(cal.mcm, y, p, **words)
-    assert call(cal.mcm, y, p, depth=2, **words) <= call(cal.mcm, y, p, **words)
 
 
 def test_sure_rows_in_a_subpopulation() -> None:

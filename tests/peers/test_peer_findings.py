@@ -5,7 +5,6 @@ The numbers in the names are those of the list these were collected in; what is 
 
 from __future__ import annotations
 
-import inspect
 import math
 from typing import Any
 
@@ -63,11 +62,6 @@ def test_04_rows_beyond_single_precision() -> None:
     assert cal.ece(y, p) == pytest.approx(1000 / n, rel=1e-12)
 
 
-def test_05_certainty_is_in_the_last_bin() -> None:
-    assert cal.ece([1, 0], [0.95, 1.0], bins=10) == pytest.approx(0.475)
-    assert len(cal.calibration_curve([1, 0], [0.95, 1.0], bins=10)) == 10
-
-
 def test_06_one_entry_above_1_makes_no_logits() -> None:
     y, p = [0, 1, 1, 0], np.array([0.2, 0.8, 0.99, 0.3])
     spoiled = np.where(p == 0.99, 1.0000001, p)
@@ -105,57 +99,6 @@ def test_07_logits_that_look_like_probabilities_stay_logits() -> None:
     assert cal.brier(cal.Predictions(y, z, input="logit")) == pytest.approx(expected)
 
 
-def test_08_values_are_fractions_not_percent() -> None:
-    assert cal.ece([0, 0], [0.125, 0.125]) == 0.125
-
-
-@pytest.mark.parametrize(
-    ("y", "p", "expected"), [([1, 0], [0, 0.02], 0.49), ([0, 0, 1, 1, 0], [0, 0, 1, 1, 0.3], 0.06)]
-)
-def test_08_and_09_zero_is_in_the_first_bin(y: list[int], p: list[float], expected: float) -> None:
-    assert cal.ece(y, p, bins=10) == pytest.approx(expected)
-
-
-def test_10_ten_bins_are_ten_bins() -> None:
-    rng = np.random.default_rng(1)
-    p = rng.random(200)
-    y = (rng.random(200) < p**2).astype(int)
-    curve = cal.calibration_curve(y, p, bins=10)
-    assert curve.table.edges.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
-    assert cal.ece(y, p, bins=10) == pytest.approx(by_definition(y, p, 10), abs=1e-14)
-    assert cal.ece(y, np.column_stack([1 - p, p]), bins=10) == pytest.approx(cal.ece(y, p, bins=10), abs=1e-14)
-
-
-def test_11_scores_on_edges_belong_to_the_bin_they_end() -> None:
-    y, p = [1, 1, 0, 0], [0.6, 0.7, 0.7, 0.4]
-    assert cal.ece(y, p, bins=5) == pytest.approx(0.3)
-    assert cal.ece(y, p, bins=5, binning=cal.EqualWidth(closed="left")) == pytest.approx(0.1)
-
-
-def test_12_edges_are_the_nearest_doubles() -> None:
-    # With edges of linspace, 0.3 and 0.7 fall one bin lower than k/10 puts them, and the value is 0.35.
-    y, p = [0, 1, 1, 0], [0.2, 0.8, 0.3, 0.7]
-    for closed in ("right", "left"):
-        assert cal.ece(y, p, binning=cal.EqualWidth(10, closed=closed)) == pytest.approx(0.45)
-
-
-def test_13_two_columns_ask_the_binary_question() -> None:
-    y, p = [0, 0], np.array([0.3, 0.7])
-    two = np.column_stack([1 - p, p])
-    assert cal.ece(y, two, bins=1) == pytest.approx(0.5)
-    assert cal.ece(y, p, bins=1) == pytest.approx(0.5)
-    for given in (p, two):
-        assert cal.ece(y, given, bins=1, lens="top_label") == pytest.approx(0.2)
-    assert cal.calibration_curve(y, two).lens == "binary"
-
-
-def test_14_classwise_on_edges() -> None:
-    y = np.array([0, 1, 2, 0])
-    p = np.array([[0.6, 0.2, 0.2], [0.4, 0.4, 0.2], [0.2, 0.2, 0.6], [0.2, 0.6, 0.2]])
-    expected = np.mean([by_definition(y == k, p[:, k], 5) for k in range(3)])
-    assert cal.cwce(y, p, bins=5) == pytest.approx(expected, abs=1e-14)
-
-
 @in_turn("metric", list(cal.catalogue.values()), lambda metric: metric.id)
 class TestEveryMetricRefuses:
     def test_15_nan(self, metric: cal.metrics.Metric) -> None:
@@ -185,58 +128,12 @@ class TestEveryMetricRefuses:
             metric([], np.empty(shape))
 
 
-def test_19_labels_1_and_2_when_said() -> None:
-    assert cal.ece([1, 2], [0.2, 0.9], pos_label=2) == pytest.approx(0.15)
-
-
-@pytest.mark.parametrize(("label", "expected"), [(1, 1.1 / 3), (0, 1.9 / 3)])
-def test_21_a_single_class_is_fine(label: int, expected: float) -> None:
-    assert cal.ece([label] * 3, [0.9, 0.6, 0.4]) == pytest.approx(expected)
-
-
-def test_22_single_precision_softmax_is_accepted() -> None:
-    y, p = softmax_rows(5000, 10, np.float32)
-    wide = p.astype(np.float64)
-    assert np.abs(wide.sum(axis=1) - 1).max() > 1e-8
-    assert cal.ece(y, p) == pytest.approx(by_definition(wide.argmax(axis=1) == y, wide.max(axis=1), 15), abs=1e-12)
-
-
 def test_23_half_precision_softmax_is_measured() -> None:
     y, p = softmax_rows(5000, 10, np.float16)
     wide = p.astype(np.float64)
     expected = by_definition(wide.argmax(axis=1) == y, wide.max(axis=1), 15)
     assert expected > 0.1
     assert cal.ece(y, p) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("container", [list, tuple, np.array])
-def test_24_lists_are_read(container: Any) -> None:
-    assert cal.ece(container([0, 1, 1]), container([0.2, 0.6, 0.7])) == pytest.approx(0.9 / 3)
-    rows = [[0.7, 0.2, 0.1], [0.3, 0.6, 0.1]]
-    assert cal.ece(container([0, 1]), container([container(row) for row in rows])) == pytest.approx(0.7 / 2)
-
-
-def test_26_the_norm_belongs_to_the_name() -> None:
-    rng = np.random.default_rng(3)
-    p = rng.random(5000)
-    y = (rng.random(5000) < p**1.3).astype(int)
-    assert cal.rmsce(y, p) == cal.ece(y, p, norm=2) == cal.rmsce(y, p)
-    assert cal.ece(y, p) < cal.rmsce(y, p) < cal.mce(y, p)
-
-
-def test_27_the_default_is_15_bins_of_equal_width_and_is_shown() -> None:
-    rng = np.random.default_rng(4)
-    p = rng.random(5000)
-    y = (rng.random(5000) < p).astype(int)
-    assert cal.ece(y, p) == cal.ece(y, p, bins=15, binning="equal_width", norm=1, lens="binary")
-    assert cal.ece(y, p) != cal.ece(y, p, bins=10)
-    shown = inspect.signature(cal.ece).parameters
-    assert (shown["bins"].default, shown["binning"].default, shown["norm"].default) == (15, "equal_width", 1)
-
-
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64, np.float16, np.float32, np.float64, object])
-def test_34_labels_of_any_number_type(dtype: Any) -> None:
-    assert cal.ece(np.array([0, 1, 1], dtype), [0.2, 0.6, 0.7]) == pytest.approx(0.9 / 3)
 
 
 def test_40_a_single_column_is_not_guessed_and_nothing_is_doubled() -> None:

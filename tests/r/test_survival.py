@@ -25,7 +25,7 @@ def measures(d: Any, at: float, event: Any = None) -> dict[str, Any]:
     found = cal.clinical.survival_summary(
         d.risk, time=d.time, event=event, horizon=at, n_resamples=0, groups=np.zeros(len(d.risk))
     )
-    return {each.measure: each for each in found.horizons[0].measures}
+    return {each.measure: each for each in found.measures}
 
 
 def other(d: Any) -> Any:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from dataclasses import replace
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +16,7 @@ import calibrant as cal
 from calibrant.cli import main
 from calibrant.cli.workflow import means_of
 from calibrant.reporting import Report
-from calibrant.reporting.building import BINS, diagram_of
 from calibrant.reporting.content import BeforeAfter, Change
-from calibrant.reporting.recalibration import calibrators_of
-from calibrant.reporting.specs import paper_colours
 from calibrant.reporting.tables import changes_table
 from calibrant.util.results import number
 from tests.calling import call
@@ -29,48 +24,10 @@ from tests.calling import call
 RNG = np.random.default_rng(2)
 PROBS = RNG.random(400)
 LABELS = (RNG.random(400) < PROBS**2).astype(int)
-CURVE = cal.calibration_curve(LABELS, PROBS, bins=BINS)
 CHANGED = BeforeAfter(
     ("platt was chosen.", "nll fell."),
     (Change("accuracy", 0.7, None, None, 0.75, None, None), Change("nll", 0.6, 0.5, 0.7, 0.4, 0.3, 0.45)),
-    diagram_of(cal.Predictions(LABELS, PROBS), None, 0.95),
 )
-
-HOSTILE = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' onmouseover='alert(1)",
-    "</title><script>alert(1)</script>",
-    "{{ 7 * 7 }}",
-    "{% for x in range(9) %}x{% endfor %}",
-    "-->",
-    "<svg onload=alert(1)>",
-    "javascript:alert(1)",
-    "\u202eright to left",
-    "\x00nul",
-    "&lt;already&gt;",
-]
-
-
-class Structure(HTMLParser):
-    """The elements and attributes of a page, in order."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[tuple[str, tuple[str, ...]]] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, tuple(name for name, _ in attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def structure(page: str) -> Structure:
-    parser = Structure()
-    parser.feed(page)
-    return parser
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +38,7 @@ def found() -> Report:
 
 
 def test_numbers_on_the_page_are_the_library_s(found: Report) -> None:
-    text = structure(found.to_html()).text
+    text = found.to_html()
     for row in found.metrics.rows:
         assert number(row.value) in text
     for cells in changes_table(CHANGED).cells:
@@ -90,44 +47,14 @@ def test_numbers_on_the_page_are_the_library_s(found: Report) -> None:
         assert line in text
 
 
-def test_the_diagram_before_is_the_curve() -> None:
-    assert CHANGED.diagram is not None
-    rates = [bin.rate for bin in CHANGED.diagram.bins if bin.rate is not None]
-    assert rates == [rate for rate in CURVE.rate.tolist() if not np.isnan(rate)]
-
-
-def test_both_diagrams_are_drawn_over_each_other(found: Report) -> None:
-    """Every bin of both has a point in the picture that readers without scripts see, and both are in the legend."""
-    page = found.to_html()
-    picture, _ = re.findall(r'src="data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"', page)
-    drawn = base64.b64decode(picture).decode()
-    assert CHANGED.diagram is not None
-    for diagram, colour in ((CHANGED.diagram, paper_colours()["--c0"]), (found.diagram, paper_colours()["--c1"])):
-        full = sum(bin.rate is not None for bin in diagram.bins)
-        assert len(re.findall(rf'<(?:circle|path)[^>]*fill="{colour}"', drawn)) == full
-    assert re.findall(r"<bdi>(Before|After)</bdi></label>", page) == ["Before", "After"]
-    assert found.before_after is not None
-    same = replace(found, before_after=replace(found.before_after, diagram=None)).to_html()
-    assert same.count("<img") == 2
-    assert "</label>" not in same
-
-
 def test_nothing_leaves_the_page_and_nothing_runs(found: Report) -> None:
     page = found.to_html()
     assert "default-src 'none'" in unescape(page)
     assert "<script" not in page
-    shown = re.sub(r"data:image/svg\+xml;base64,[A-Za-z0-9+/=]+|<a href=\"https://[^>]*>", "", page)
+    shown = re.sub(r"<a href=\"https://[^>]*>", "", page)
     assert not re.search(r"https?:|@import|url\(|//", shown)
     assert len(page) < 2_000_000
     assert page == found.to_html()
-
-
-@pytest.mark.parametrize("payload", HOSTILE)
-def test_hostile_names_change_nothing_in_the_structure(found: Report, payload: str) -> None:
-    changed = replace(CHANGED, summary=(payload, "b"), values=tuple(replace(c, name=payload) for c in CHANGED.values))
-    calm = structure(found.to_html())
-    hostile = structure(replace(found, title=payload, before_after=changed).to_html())
-    assert hostile.seen == calm.seen
 
 
 def test_every_form_has_the_section(found: Report) -> None:
@@ -140,16 +67,6 @@ def test_every_form_has_the_section(found: Report) -> None:
     plain = replace(found, before_after=None)
     assert "before_after" not in plain.to_dict()
     assert "Before and after" not in plain.to_markdown() + plain.to_html()
-
-
-def test_calibrators_of_the_validation_data_are_shown() -> None:
-    chosen = cal.recalibrate(LABELS, PROBS, folds=3)
-    section = calibrators_of(chosen, 3)
-    assert [entry.method for entry in section.entries] == [each.method for each in chosen.candidates]
-    assert (section.method, section.rows, section.folds) == (chosen.method, 400, 3)
-    assert [entry.loss for entry in section.entries if not entry.reason] == [
-        each.loss for each in chosen.candidates if not each.reason
-    ]
 
 
 def test_the_threshold_is_that_of_the_validation_data(tmp_path: Path) -> None:
@@ -216,12 +133,6 @@ def test_means_say_one_thing_once_where_one_class_is_always_predicted(score: flo
     assert means([0, 1] * 50, [score] * 100) == [
         f"{side}estimates the positive class: mean predicted probability {said}, observed rate 50.0%"
     ]
-
-
-def test_means_of_several_classes_and_of_several_labels() -> None:
-    probs = [[0.9, 0.05, 0.05]] * 100
-    assert means([0, 1] * 50, probs) == ["overconfident: mean confidence 90.0%, accuracy 50.0%"]
-    assert means([[0, 1], [1, 0]], [[0.2, 0.7], [0.6, 0.1]], multilabel=True) == []
 
 
 def test_verdict_never_claims_calibration() -> None:

@@ -13,7 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputTypeError, LensError
 from calibrant.reporting import Report, Tripod, html
-from calibrant.reporting.tripod_items import statement_items
+from calibrant.reporting.tripod_items import statement_items, tripod_of
 
 RNG = np.random.default_rng(5)
 LP = RNG.normal(-1, 1, 300)
@@ -50,18 +50,21 @@ def test_the_part_holds_the_summary_and_the_curves(found: Report) -> None:
     assert men.rows[2].low is not None
 
 
-def test_every_form_opens_with_the_table_and_closes_with_tripod(found: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_form_opens_with_the_table_and_answers_nothing_automatically(
+    found: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(html, "_drawing_library", lambda: "")  # bundling takes seconds
     page, text, data = found.to_html(), found.to_markdown(), json.loads(found.to_json())
     heads = re.findall(r"<h2[^>]*>([^<]*)</h2>", page)
-    assert (heads[0], heads[-1]) == ("Clinical summary", "TRIPOD+AI")
+    assert (heads[0], heads[-1]) == ("Clinical summary", "Methods and provenance")
     assert "<b>women" not in page
+    assert "onfidence threshold" not in page.split("<script>")[0] + text
     assert 'id="clinical-benefit"' in page
     heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    assert (heads[0], heads[-1]) == ("Clinical summary", "TRIPOD+AI")
+    assert (heads[0], heads[-1]) == ("Clinical summary", "Methods and provenance")
     assert "| Calibration slope |" in text
     assert data["clinical"]["summary"]["rows"][0]["id"] == "n"
-    assert data["clinical"]["tripod"]["items"][0]["filled"] == "Evaluation of model A for death."
+    assert tripod_of(found)["1"].filled == "Evaluation of model A for death."
     assert "clinical" not in cal.report(Y, RISK, **FAST).to_dict()
 
 
@@ -136,4 +139,4 @@ def test_dropped_rows_and_subgroups_beyond_the_first_are_stated() -> None:
     assert part is not None
     assert len(part.subgroups) == 30
     assert "30 of 40 subgroups are shown; validate_by_group has all of them" in part.notes
-    assert "1 of 301 rows dropped" in part.tripod["11"].filled
+    assert "1 of 301 rows dropped" in tripod_of(found)["11"].filled

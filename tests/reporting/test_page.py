@@ -12,10 +12,7 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant import Predictions
 from calibrant.cli import main
-from calibrant.reporting.interactive import interactive
-from calibrant.reporting.overlay import PageSide, overlay
 from calibrant.util.results import number
 from tests.calling import call
 
@@ -66,24 +63,6 @@ def test_groups_are_sides_of_the_report() -> None:
     assert [side["name"] for side in data["sides"]] == ["All rows", "a", "b"]
     for side, held in zip(data["sides"], (GROUP != "", GROUP == "a", GROUP == "b"), strict=True):
         assert binned(side["series"][0]["cells"], 15)[2] == pytest.approx(cal.ece(LABEL[held], SCORE[held]), abs=1e-12)
-
-
-def test_many_sides_have_the_main_lens_only() -> None:
-    cells = interactive(Predictions(RNG.integers(0, 5, 300), RNG.dirichlet(np.ones(5), 300)))
-    few, many = (overlay([PageSide(str(k), cells.lenses) for k in range(count)], "Model") for count in (10, 11))
-    assert (len(few.lenses), len(many.lenses)) == (6, 1)
-    assert sum(side.on for side in many.sides) <= 3
-
-
-def test_sides_with_different_classes_share_what_they_have() -> None:
-    """Periods may have different classes: only lenses that all have can be selected."""
-    parts = {}
-    for name, classes in (("one", ["a", "b", "c"]), ("two", ["a", "b", "d"])):
-        parts[name] = Predictions(RNG.choice(classes, 200), RNG.dirichlet(np.ones(3), 200), classes=classes)
-    found = cal.reporting.compare_reports(parts, kind="periods", metrics=["ece"], level=0.5, n_resamples=20)
-    data = embedded(found.to_html())
-    assert [lens["name"] for lens in data["lenses"]] == ["top_label", "a", "b"]
-    assert found.to_html() == found.to_html()
 
 
 def test_run_shows_before_and_after_with_differences(tmp_path: Path) -> None:

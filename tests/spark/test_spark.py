@@ -28,7 +28,6 @@ from calibrant.errors import (
     NotFittedError,
     ProbabilityError,
     ShapeError,
-    WeightError,
 )
 
 pa = pytest.importorskip("pyarrow", reason="NO PYARROW: pip install 'calibrant[spark]' to test on Spark")
@@ -189,12 +188,8 @@ FORMS = {
     "array of floats": ({"prob": "narrow", "label": "y"}, {}),
     "pattern": ({"prob": "p_*", "label": "y", "by": "shift"}, {}),
     "columns in another order": ({"prob": ["p_2", "p_0", "p_1"], "label": "name"}, {"classes": ["owl", "cat", "dog"]}),
-    "names": (
-        {"prob": "probs", "label": "name"},
-        {"classes": CLASSES, "lenses": ["class:dog", "rank:2"], "scores": False},
-    ),
+    "names": ({"prob": "probs", "label": "name"}, {"classes": CLASSES, "lenses": ["class:dog", "rank:2"]}),
     "logits": ({"prob": "probs", "label": "y"}, {"input": "logit"}),
-    "counts": ({"prob": "probs", "label": "y", "counts": "n", "by": "shift"}, {}),
 }
 SIMPLE = ("array", "names", "logits")  # parts of which the other forms have too
 
@@ -212,7 +207,7 @@ def test_every_form_of_columns(spark: Any, several: Any, columns: dict[str, Any]
     )
     if prob == "narrow":
         y_prob = y_prob.astype(np.float32)
-    more = {role: rows_of(several[columns[c]]) for role, c in (("groups", "by"), ("counts", "counts")) if c in columns}
+    more = {"groups": rows_of(several[columns["by"]])} if "by" in columns else {}
     expected = call(cal.Sketches.of, rows_of(several[columns["label"]]), y_prob, **more, **words)
     found = cs.sketch(frame(spark, several, [7, 2000, 993]), **columns, **words)
     assert found == expected
@@ -251,7 +246,7 @@ WRONG = {
     "nan": ("p_1", 1500, float("nan"), {}, ProbabilityError, "missing value in row 300, column 'p_1' of partition 2; drop or fill these rows"),
     "null": ("p_1", 1500, None, {}, ProbabilityError, "missing value in row 300, column 'p_1' of partition 2; drop or fill these rows"),
     "outside": ("probs", 5, [1.5, -0.5, 0.0], {"prob": "probs"}, ProbabilityError, "probabilities must be in [0, 1]; got 1.5 in row 5, column '0' of partition 0"),
-    "sum": ("probs", 5, [0.5, 0.25, 0.0], {"prob": "probs"}, ProbabilityError, "each row must sum to 1 within 1e-06; got a sum of 0.75 in row 5 of partition 0; pass normalize=True"),
+    "sum": ("probs", 5, [0.5, 0.25, 0.0], {"prob": "probs"}, ProbabilityError, "each row must sum to 1 within 1e-06; got a sum of 0.75 in row 5 of partition 0; use normalize=True"),
     "entry": ("probs", 1500, [0.5, None, 0.5], {"prob": "probs"}, ProbabilityError, "missing value in row 300, column '1' of partition 2; drop or fill these rows"),
     "no array": ("probs", 1500, None, {"prob": "probs"}, ShapeError, "one for each of at least 2 classes; got 0 in row 300 of partition 2"),
     "length": ("probs", 1500, [0.5, 0.5], {"prob": "probs"}, ShapeError, "one for each of at least 2 classes; got 2 in row 300 of partition 2"),
@@ -267,23 +262,20 @@ WRONG = {
         "label (column 'name'): labels must be among the classes ['cat', 'dog', 'owl']; got 'cow' in row 1799 of partition 2",
     ),
     "no group": ("shift", 1199, None, {"by": "shift"}, GroupError, "by (column 'shift'): missing value in row 199 of partition 1; drop or fill these rows"),
-    "count": ("n", 1199, -2, {"counts": "n"}, WeightError, "counts (column 'n'): counts must be non-negative integers; got -2 in row 199 of partition 1"),
-    "no count": ("n", 1199, None, {"counts": "n"}, InputTypeError, "counts (column 'n'): missing value in row 199 of partition 1; drop or fill these rows"),
 }  # fmt: skip
 
 
 def filled(table: Any, sizes: list[int], monkeypatch: pytest.MonkeyPatch, **words: Any) -> Any:
     """What the partitions leave, worked out here without Spark, in batches of 100 rows."""
     words = {"label": "y", "prob": ["p_0", "p_1", "p_2"], **words}
-    single = {name: words.pop(name, None) for name in ("label", "by", "counts", "classes", "lenses")}
+    single = {name: words.pop(name, None) for name in ("label", "by", "classes", "lenses")}
     prob = words.pop("prob")
     many = not isinstance(prob, str)
-    columns = executors.Columns(single["label"], tuple(prob) if many else (prob,), many, single["by"], single["counts"])
+    columns = executors.Columns(single["label"], tuple(prob) if many else (prob,), many, single["by"])
     plan = {
         "columns": vars(columns),
         "classes": single["classes"],
         "lenses": single["lenses"],
-        "scores": True,
         "keywords": words,
     }
     chosen = table.select(columns.names)
@@ -312,7 +304,7 @@ def test_errors_name_column_row_and_partition(
 
 
 def test_chunks_change_no_bit(several: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    words: dict[str, Any] = {"prob": "probs", "label": "name", "classes": tuple(CLASSES), "by": "shift", "counts": "n"}
+    words: dict[str, Any] = {"prob": "probs", "label": "name", "classes": tuple(CLASSES), "by": "shift"}
     whole = filled(several, [ROWS], monkeypatch, **words).sketches
     monkeypatch.setattr(executors, "CHUNK_ENTRIES", 1)
     assert filled(several, [1, 0, 1999, 1000], monkeypatch, **words).sketches.to_bytes() == whole.to_bytes()
@@ -344,11 +336,6 @@ def test_groups_that_are_equal_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_rows_that_count_nothing_are_left_out(several: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = several.set_column(several.column_names.index("n"), "n", pa.array([0] * ROWS))
-    assert filled(nothing, [ROWS], monkeypatch, counts="n") is None
-
-
 def test_the_error_of_the_lowest_partition_is_told(several: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     table = bad(bad(several, "p_0", 2500, 7.0), "p_0", 1500, 9.0)
     for sizes in ([1000, 1000, 1000], [1400, 1600]):
@@ -377,9 +364,6 @@ def test_no_rows(spark: Any, binary: Any) -> None:
     df = frame(spark, binary.slice(0, 0), [0, 0])
     with pytest.raises(ShapeError):
         cs.sketch(df, label="y", prob="p")
-    counted = frame(spark, pa.table({"y": [1], "p": [0.5], "n": [0]}), [1])
-    with pytest.raises(ShapeError):
-        cs.sketch(counted, label="y", prob="p", counts="n")
 
 
 def files(folder: Path, *tables: Any) -> str:
@@ -611,8 +595,3 @@ def test_a_query_for_spark_has_the_same_bits(spark: Any) -> None:
     query = cal.sketches.cells_query("preds", dialect="spark", prob="p", label="y", where="p < 0.3")
     found = cal.Sketches.from_cells(spark.sql(query).toArrow())
     assert found == cal.Sketches.of(y[p < 0.3], p[p < 0.3], scores=False)
-
-
-def test_counts_beyond_32_bits(spark: Any) -> None:
-    many = spark.createDataFrame([(0, 1e-7, 1 << 33), (1, 1e-7, 1)], "y int, p double, n long")
-    assert cs.sketch(many, label="y", prob="p", counts="n", scores=False).n == (1 << 33) + 1

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from calibrant.errors import ArgumentError
-from calibrant.monitoring.changepoint import locate_change
 from calibrant.util.checks import check_fraction, least_resamples
 
 
@@ -17,11 +16,6 @@ def test_what_is_not_a_fraction_is_named(value):
 
 def test_fractions():
     assert check_fraction(np.float32(0.5), "level") == 0.5
-
-
-def test_the_argument_is_that_of_the_caller():
-    with pytest.raises(ArgumentError, match=r"^level: "):
-        locate_change([], level=2)
 
 
 @pytest.mark.parametrize(("level", "least"), [(0.9, 100), (0.95, 200), (0.99, 1000)])

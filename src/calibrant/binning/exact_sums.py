@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..util import kernels
 from ..util.blocks import map_blocks
-from ..util.kernels import COUNT_UNIT, LOW_BITS, LOW_MASK, compiled, fill_bins, fill_class_bins, fill_single_bins
+from ..util.kernels import COUNT_UNIT, LOW_BITS, LOW_MASK, compiled, fill_bins, fill_class_bins
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -27,8 +27,6 @@ Slots = Callable[[Floats], Array]
 MAX_FAST_BINS = 1_000_000
 # Up to this the product of a float32 score and the number of bins is exact enough to skip the comparison with the edges.
 MAX_EXACT_BINS = 4096
-# Up to this the compiled loop for float32 scores is exact.
-MAX_SINGLE_BINS = 128
 # Small enough to fit into cache and for float64 to represent the sums of a block exactly, large enough for two threads not to
 # compete for the interpreter lock.
 BLOCK_ROWS = 1 << 16
@@ -77,13 +75,6 @@ class CellSums(NamedTuple):
     def carried(cls, rows: Array, positives: Array, whole: Array, rest: Array) -> CellSums:
         """Carry the overflow or underflow of `rest` into `whole`, after adding or subtracting two numbers."""
         return cls(rows, positives, whole + (rest >> REST_BITS), rest & REST_MASK)
-
-    @property
-    def narrow(self) -> BinSums:
-        """Convert to sums of bins, for up to 2^43 rows."""
-        return BinSums(
-            self.rows, self.positives, (self.whole << WHOLE_BITS) + (self.rest >> LOW_BITS), self.rest & LOW_MASK
-        )
 
     @property
     def score_sum(self) -> Floats:
@@ -152,16 +143,13 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
     """Compute sums over bins of equal width, with compiled code where it is faster."""
     count = len(edges) - 1
     single = score.dtype == np.float32
-    loop: Callable[..., Any] = fill_single_bins if single and count <= MAX_SINGLE_BINS else fill_bins
     kernel = None
-    few = len(score) <= kernels.FEW_ROWS and kernels.loaded.get(loop.__name__) is None
+    few = len(score) <= kernels.FEW_ROWS and kernels.loaded.get(fill_bins.__name__) is None
     if not few and _fits(score, count, closed) and outcome.dtype in (np.uint8, np.int64):
-        kernel = compiled(loop, len(score))
+        kernel = compiled(fill_bins, len(score))
     if kernel is None:
         kind = np.min_scalar_type(2 * count + 1)  # fewer bytes for the operations before the sums
         return slot_sums(score, outcome, uniform_slots(edges, closed, single, kind), count)
-    if loop is fill_single_bins:
-        return _single_sums(kernel, score, outcome, count)
     cells = 2 * (count + 1)
     totals = Totals(cells)
     padded = 1 << (cells - 1).bit_length()  # the loop masks a cell
@@ -170,19 +158,6 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
         sums = np.zeros((4, padded, 2), np.int64)
         kernel(score[start:stop], outcome[start:stop], count, edges, sums)
         totals.add_packed(sums.sum(axis=0)[:cells])
-
-    map_blocks(work, len(score), COMPILED_ROWS)
-    return totals.bins_of_pairs()
-
-
-def _single_sums(kernel: Callable[..., Any], score: Array, outcome: Array, count: int) -> BinSums:
-    """Compute sums of float32 scores."""
-    totals = Totals(2 * (count + 1))
-
-    def work(start: int, stop: int) -> None:
-        sums = np.zeros((totals.size, 3), np.int64)
-        kernel(score[start:stop], outcome[start:stop], count, sums)
-        totals.add(*sums.T)
 
     map_blocks(work, len(score), COMPILED_ROWS)
     return totals.bins_of_pairs()

@@ -407,7 +407,7 @@ def _widest_first(spread: Floats) -> Iterator[int]:
 
 def _classes_of(view: VectorView) -> tuple[Any, ...] | None:
     """Names of the classes if the coordinates are the classes themselves and their names are known."""
-    names = view.rows.names if view.rows is not None and view.lens in ("canonical", "binary") else None
+    names = view.rows.classes if view.rows is not None and view.lens in ("canonical", "binary") else None
     return names if names is not None and len(names) == view.tree_columns else None
 
 

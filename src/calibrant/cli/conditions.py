@@ -81,20 +81,18 @@ class Condition(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The measures of all rows or of a group, at one horizon or of one model."""
+    """The measures of all rows or of a group, or of one model."""
 
     group: str
     """Empty for all rows."""
     measures: Mapping[str, Mapping[str, Any]]
     """For each measure its fields, and a reason where it has no value."""
-    at: str = ""
     word: str = "group"
     grouping: str = ""
     """What divides the rows, such as a column; empty where it is unknown."""
 
     def __str__(self) -> str:
-        at = f" at {self.at}" if self.at else ""
-        return at + (f" ({self.word} {self.group})" if self.group else "")
+        return f" ({self.word} {self.group})" if self.group else ""
 
 
 class Baseline(NamedTuple):
@@ -104,8 +102,8 @@ class Baseline(NamedTuple):
     places: Sequence[Place]
 
     def place(self, like: Place) -> Place | None:
-        """The same group and horizon."""
-        same = [each for each in self.places if (each.at, each.group) == (like.at, like.group)]
+        """The same group."""
+        same = [each for each in self.places if each.group == like.group]
         return next(
             (each for each in same if "" in (each.grouping, like.grouping) or each.grouping == like.grouping), None
         )
@@ -315,13 +313,8 @@ def places_of(plain: Mapping[str, Any]) -> list[Place]:
 
 
 def _places(group: str, part: Mapping[str, Any]) -> list[Place]:
-    horizons = part.get("horizons")
-    if isinstance(horizons, list):
-        several = len(horizons) > 1
-        return [
-            Place(group, _measures(each.get("measures", ())), f"{each['horizon']:g}" if several else "")
-            for each in horizons
-        ]
+    if isinstance(part.get("measures"), Mapping):  # of a time to event
+        return [Place(group, _measures(part["measures"]))]
     header = part.get("header")
     found: dict[str, dict[str, Any]] = {}
     if isinstance(header, Mapping):

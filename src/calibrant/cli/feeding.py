@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -104,12 +103,7 @@ def init(store: str, **options: Any) -> None:
     The names of columns are stored, so that update and labels need none.
     """
     made, dropped = create_monitor(store, options)
-    kept = made.settings.columns
-    named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
-    needed = {"time": made.settings.rule.by_time, "id": True}
-    more = "".join(f" --{name} COLUMN" for name, wanted in needed.items() if wanted and name not in kept)
-    said = [] if dropped is None else [str(dropped)]
-    print_lines([repr(made), *said, f"Next: calibrant monitor update {named} FILE{more}"])
+    print_lines([repr(made), *([] if dropped is None else [str(dropped)])])
 
 
 @options.command("update")

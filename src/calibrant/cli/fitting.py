@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,13 @@ import numpy as np
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
 from ..evaluation.measure import calibrated
-from ..input.frames import CALIBRATED
 from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration, recalibrate
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
-from ..sketches.files.columns import check_class_order, like_classes, usual_labels
+from ..sketches.files.columns import check_class_order, like_classes
 from ..util.results import several
 from ..util.version import __version__
 from . import options
@@ -80,20 +78,15 @@ def run_fit(file: str, *, out: str, preprocessing: str | None, as_json: bool, **
         [
             "",
             f"Wrote {path}: {type(found.calibrator).__name__}, fitted on {rows_in(p):,} rows{classes}.",
-            "It leaves the probabilities unchanged."
-            if found.method == "none"
-            else f"Apply it to test data: calibrant apply {out} TEST --out calibrated.parquet",
+            *(["It leaves the probabilities unchanged."] if found.method == "none" else []),
         ]
     )
 
 
-def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[Path, int, Dropped | None, str]:
-    """Write the rows of a file with calibrated columns.
-
-    Returns the path, the number of rows, those dropped for missing scores, and the options with which they are evaluated.
-    """
+def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[Path, int, Dropped | None]:
+    """Write the rows of a file with calibrated columns; returns the path, the number of rows, and those dropped for missing scores."""
     check_target(out)
-    classes, columns = source.classes, source.columns
+    classes = source.classes
     with open_table(source, to_write=True, label_required=not is_configured("label")) as opened:
         dropped = opened.drop_missing() if source.drop_missing else None
         keywords = opened.keywords()
@@ -110,12 +103,7 @@ def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[
         keywords |= {} if dropped is None else {"missing": dropped}
         p = Predictions(labels, normalize=source.normalize, clip=source.clip, **keywords)
         path = opened.write(out, calibrated(p, calibrator).probs)
-        label = columns.label or next(iter(usual_labels(opened.names, columns)), "COLUMN")
-        options = ["--probs", f"*{CALIBRATED}", "--label", label]
-        known = calibrator.classes_.tolist()
-        if classes is None and len(opened.scores) == 1 and known != list(range(len(known))):
-            classes = ",".join(map(str, known))  # the name of one column does not tell them
-        return path, rows, dropped, shlex.join([*options, *([] if classes is None else ["--classes", classes])])
+        return path, rows, dropped
 
 
 def _check_calibrator(calibrator: Calibrator, keywords: dict[str, Any]) -> None:
@@ -154,10 +142,9 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
     Each column of scores p gets a column p_calibrated next to it. Labels are not required.
     """
     fitted = load_map(calibrator, preprocessing=preprocessing)
-    path, rows, dropped, more = apply_calibrator(fitted, Source.take(file, source), out)
+    path, rows, dropped = apply_calibrator(fitted, Source.take(file, source), out)
     print_lines([] if dropped is None else [str(dropped)])
     print_lines([f"Wrote {path}: {several(rows, 'row')} with probabilities calibrated by {type(fitted).__name__}."])
-    print_lines([f"If it has labels, evaluate it: calibrant evaluate {path} {more}"])
 
 
 @options.command("select")

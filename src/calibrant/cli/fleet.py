@@ -65,7 +65,7 @@ SHOWN = 20
 @click.option(
     "--config",
     metavar="FILE|FOLDER",
-    help="File that names the models, or folder of such files; by default the calibrant.toml that commands find here.",
+    help="File that names the models, or folder with a calibrant.toml; by default the calibrant.toml that commands find here.",
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context

@@ -80,7 +80,7 @@ def _places(file: str, name: str, ids: Sequence[Any]) -> dict[Any, int]:
 
 
 def _unpaired(problem: str) -> ArgumentError:
-    remedy = "name a column that has one id for each row, the same in every file, or use --compare periods"
+    remedy = "name a column that has one id for each row, the same in every file"
     return ArgumentError("--id", problem, remedy)
 
 

@@ -12,15 +12,16 @@ import numpy as np
 
 from ..clinical.performance import ROWS
 from ..errors import ArgumentError
-from ..evaluation.measure import calibrated, choose_metrics, evaluate
+from ..evaluation.measure import choose_metrics, evaluate
 from ..inference.multiplicity import adjust
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..reporting.building import Report, build
-from ..reporting.comparing import COMPARED, compare_parts
+from ..reporting.comparing import COMPARED, compare_models
 from ..reporting.forms import form_of
 from ..reporting.measuring import evaluate_cells
 from ..reporting.settings import Settings
+from ..reporting.tripod_items import tripod_of
 from ..sketches.collection import ALL, Sketches
 from ..util.files import check_writable, write_atomic
 from . import options
@@ -61,25 +62,21 @@ from .streaming import is_large, not_streamed, read_stream
 @click.option(
     "--compare",
     "kind",
-    type=click.Choice(["models", "periods", "before-after"]),
-    help="How several files are related: models on the same rows, periods with different rows, or before and after recalibration.",
+    type=click.Choice(["models"]),
+    help="Compare several files: the predictions of models on the same rows.",
 )
 @click.option(
     "--id",
     "id_column",
     metavar="COLUMN",
-    help="With --compare models or before-after: column that has the same id for the same row in every file; by default a column such "
+    help="With --compare models: column that has the same id for the same row in every file; by default a column such "
     "as id or row_id that all files have, else rows are paired by their order.",
-)
-@click.option(
-    "--calibrator", metavar="FILE", help="With --compare before-after and one file: the calibrator written by fit."
 )
 @click.option(
     "--for",
     "purpose",
     type=click.Choice(["clinical"]),
-    help="clinical: the report opens with the table, calibration curve and decision curve of a validation study, and closes with the "
-    "items of TRIPOD+AI.",
+    help="clinical: the report opens with the table, calibration curve and decision curve of a validation study.",
 )
 @options.written_option(
     "--tripod", suffixes=(".md",), help="As --for clinical, and also write the items of TRIPOD+AI to this .md file."
@@ -111,7 +108,6 @@ def run(
     form: str | None,
     kind: str | None,
     id_column: str | None,
-    calibrator: str | None,
     purpose: str | None,
     tripod: str | None,
     **options: Any,
@@ -121,7 +117,7 @@ def run(
     With --compare, the report compares several files.
     """
     gates, source = Gates.take(options), Source.take(files[0], options)
-    _check_files(files, kind, calibrator)
+    _check_files(files, kind)
     if kind is not None and (gates.texts or purpose is not None):
         raise ArgumentError(
             "--fail-if" if gates.texts else "--for", "cannot be combined with --compare", "report on one file"
@@ -151,9 +147,7 @@ def run(
     more = {"files": [_name(file) for file in files], "by": source.columns.by, "where": source.where}
     more |= used_configuration()
     if kind is not None:
-        parts = _parts(files, calibrator, source, kind, id_column)
-        more |= {} if calibrator is None else {"calibrator": _name(calibrator)}
-        several = compare_parts(parts, settings, kind, more)
+        several = compare_models(_models(files, source, id_column), settings, more)
         _write(several, several.text(shape), target, tripod, several.sentence)
         return False
     check_gates = _read_gates(gates, source, settings)
@@ -187,7 +181,7 @@ def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[A
 def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str) -> None:
     """Write or print the report, and the TRIPOD checklist."""
     if tripod is not None:
-        found.clinical.tripod.save(tripod)
+        tripod_of(found).save(tripod)
     if target == "-":
         say(text, nl=False)
         return
@@ -226,19 +220,11 @@ def _measure_gates(
     return plain, lambda sketches: evaluate(sketches, metrics=metrics, **options).to_dict()
 
 
-def _check_files(files: tuple[str, ...], kind: str | None, calibrator: str | None) -> None:
-    if calibrator is not None and kind != "before-after":
-        raise ArgumentError("--calibrator", "requires --compare before-after", "add it, or drop --calibrator")
+def _check_files(files: tuple[str, ...], kind: str | None) -> None:
     if kind is None and len(files) > 1:
-        raise ArgumentError(
-            "FILE", f"expected one file, got {len(files)}", "use --compare with models, periods or before-after"
-        )
-    if kind is not None and len(files) + (calibrator is not None) < 2:
-        raise ArgumentError(
-            "--compare", "requires at least two files, or one file and --calibrator", "name them one after the other"
-        )
-    if calibrator is not None and len(files) > 1:
-        raise ArgumentError("--calibrator", f"is applied to one file; got {len(files)}", "name one file")
+        raise ArgumentError("FILE", f"expected one file, got {len(files)}", "use --compare models")
+    if kind is not None and len(files) < 2:
+        raise ArgumentError("--compare", "requires at least two files", "name them one after the other")
     if "-" in files and len(files) > 1:
         raise ArgumentError(
             "-", "standard input can be read only once, and several files are required", "name the files"
@@ -263,18 +249,11 @@ def _rows(source: Source) -> Predictions:
     return source.read() if sketches is None else sketches.predictions()
 
 
-def _parts(
-    files: tuple[str, ...], calibrator: str | None, source: Source, kind: str, id_column: str | None
-) -> Mapping[str, Predictions | Sketches]:
+def _models(files: tuple[str, ...], source: Source, id_column: str | None) -> Mapping[str, Predictions]:
     """Predictions by the names of their files, or by their paths if two files have the same name."""
-    if calibrator is not None:
-        before = _rows(source)
-        return {"before": before, "after": calibrated(before, calibrator)}
     stems = [Path(file).stem for file in files]
     names = stems if len(set(stems)) == len(files) else list(files)
     if len(set(names)) < len(files):
         raise ArgumentError("FILE", "the same file is given twice", "name each file once")
     sources = {name: replace(source, file=file) for name, file in zip(names, files, strict=True)}
-    if kind == "periods":
-        return {name: _read(each) for name, each in sources.items()}
     return pair_rows({name: _rows(each) for name, each in sources.items()}, list(sources.values()), id_column)

@@ -24,9 +24,7 @@ from ..sketches.files.columns import (
     Columns,
     check_class_order,
     find_columns,
-    is_guessed,
     names_as_written,
-    no_probabilities,
     score_options,
 )
 from ..sketches.files.reading import PRINTED, Rows
@@ -241,8 +239,6 @@ def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
     label, names = find_columns(read.existing, columns)
     # A space or a plus sign makes a column of numbers one of text.
     scores = stack_columns([arrays[name] if columns.confidence else numbers_of_text(arrays[name]) for name in names])
-    if is_guessed(columns, names) and are_classes(scores):
-        raise no_probabilities(names[0])
     keywords: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores, "by_place": False}
     keywords["label_name"] = label
     if columns.logits:
@@ -326,12 +322,6 @@ def like_labels(names: list[str], labels: Any) -> list[Any]:
         return [int(name) if float(name).is_integer() else float(name) for name in names]
     except ValueError:
         return list(names)
-
-
-def are_classes(scores: Any) -> bool:
-    """Whether scores are text, truth values, or 0 and 1 only."""
-    values = np.ma.compressed(np.ma.masked_array(numbers_of_text(scores)))
-    return bool(values.dtype.kind not in "iuf" or np.isin(values, (0, 1)).all())
 
 
 def percentages(scores: Any) -> Any:

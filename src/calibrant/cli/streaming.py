@@ -208,4 +208,4 @@ def run(files: tuple[str, ...], *, out: str, cells: bool = False, **options: Any
     size = path.stat().st_size
     notes = [] if sketches.dropped is None else [str(sketches.dropped)]
     print_lines([repr(sketches), *notes, f"{sketches.n:,} rows summarized in {size:,} bytes"])
-    say(clean(f"Wrote {path}; evaluate it with: calibrant evaluate {path}"))
+    say(clean(f"Wrote {path}."))

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..clinical.survival import NAMES, SurvivalSummary, survival_summary
-from ..errors import ArgumentError, ColumnError, UndefinedMetricError
+from ..errors import ColumnError, UndefinedMetricError
 from ..input.convert import match_columns
 from ..input.grouping import GroupColumns, plain_columns, read_groupings
 from ..input.missing import Dropped
@@ -19,7 +19,7 @@ from .conditions import Gates, Place, check, measure_named, named_file, places_o
 from .rows import kind_of_all, on_disk
 from .screen import print_lines, print_table
 from .selecting import Draws
-from .source import Source, complete, factor_key, name_groups, read_columns, stack_columns
+from .source import Source, complete, factor_key, name_groups, read_columns
 from .wording import in_options
 
 RISK_NAMES = ("risk", *PROB_NAMES)
@@ -36,15 +36,12 @@ RISK_NAMES = ("risk", *PROB_NAMES)
 )
 @click.option(
     "--horizon",
-    "horizons",
     type=float,
     metavar="TIME",
-    multiple=True,
     required=True,
-    help="Time by which the risks predict the event, in the unit of --time. Can be repeated, with one column of --probs for each.",
+    help="Time by which the risks predict the event, in the unit of --time.",
 )
 @click.option("--prob", metavar="COLUMN", help="Column with the predicted risk by the horizon; risk by default.")
-@click.option("--probs", metavar="COLUMNS", help="Comma-separated columns of risks, one for each horizon.")
 @options.weight_option
 @options.groups_option("Groups that are also evaluated separately.")
 @options.where_option
@@ -57,15 +54,14 @@ RISK_NAMES = ("risk", *PROB_NAMES)
     'Exit with 1 if a condition such as "calibration_slope < 0.8" holds for all rows or a group. Can be repeated.'
 )
 @options.debug_option
-def run(file: str, *, time: str, event: str, horizons: tuple[float, ...], as_json: bool, **options: Any) -> bool:
+def run(file: str, *, time: str, event: str, as_json: bool, **options: Any) -> bool:
     """Evaluate the predicted risks in FILE by a horizon: calibration, discrimination and overall performance under censoring."""
     gates, source, draws = Gates.take(options), Source.take(file, options), Draws.take(options)
     conditions = gates.conditions(
         lambda name: measure_named(name, NAMES), lambda _: ("value", "low", "high"), "calibration_slope < 0.8"
     )
     arrays, by, dropped = _load(source, time, event)
-    horizon = list(horizons) if len(horizons) > 1 else horizons[0]
-    keywords: dict[str, Any] = {"horizon": horizon, **options, **draws.keywords()}
+    keywords: dict[str, Any] = {**options, **draws.keywords()}
     whole = survival_summary(**arrays, **keywords)
     groups: dict[str, SurvivalSummary] = {}
     undefined: dict[str, str] = {}
@@ -117,43 +113,36 @@ def _load(source: Source, time: str, event: str) -> tuple[dict[str, Any], GroupC
     """Arguments for `survival_summary`, the groups of ``--by``, and what was dropped."""
 
     def choose(existing: list[str]) -> list[str]:
-        risks, named = _named(existing, source.columns, time, event)
-        return [*named.values(), *risks]
+        return list(_named(existing, source.columns, time, event).values())
 
     with on_disk(source.file) as paths:
         kind = kind_of_all(paths, source.format)
         read = read_columns(source, paths, kind, choose)
-    risks, named = _named(read.existing, source.columns, time, event)
+    named = _named(read.existing, source.columns, time, event)
     every = list(dict.fromkeys(factor for each in read.by for factor in each))
-    roles = {**dict.fromkeys(risks, "y_prob"), **{name: word for word, name in named.items()}}
+    roles = {name: word for word, name in named.items()}
     roles |= {factor_key(factor): "by" for factor in every}
     arrays, dropped = complete({name: read.arrays[name] for name in roles}, roles, drop=source.drop_missing)
     if kind in PRINTED:
         name_groups(arrays, read.by)
     groups = GroupColumns(read.by, {factor: arrays[factor_key(factor)] for factor in every}) if read.by else None
-    keywords = {word: arrays[name] for word, name in named.items()}
-    return {"y_prob": stack_columns([arrays[name] for name in risks]), **keywords}, groups, dropped
+    return {word: arrays[name] for word, name in named.items()}, groups, dropped
 
 
-def _named(existing: list[str], columns: Columns, time: str, event: str) -> tuple[list[str], dict[str, str]]:
-    """The columns of the risks, and the other columns by argument."""
-    options = {"--time": time, "--event": event, "--weight": columns.weight}
-    words = {"--time": "time", "--event": "event", "--weight": "sample_weight"}
-    named = {words[option]: match_columns(existing, [name], option)[0] for option, name in options.items() if name}
-    if columns.prob and columns.probs:
-        raise ArgumentError("--probs", "cannot be combined with --prob", "give one of them")
-    if columns.prob or columns.probs:
-        option = "--prob" if columns.prob else "--probs"
-        spec = [part.strip() for part in (columns.prob or columns.probs or "").split(",")]
-        risks = match_columns(existing, spec, option)
-    else:
+def _named(existing: list[str], columns: Columns, time: str, event: str) -> dict[str, str]:
+    """The columns by argument."""
+    prob = columns.prob
+    if prob is None:
         lower = {name.lower(): name for name in reversed(existing)}
-        risks = [lower[name] for name in RISK_NAMES if name in lower][:1]
-        if not risks:
-            remedy = f"name the column; the columns are {', '.join(existing[:20])}"
-            raise ColumnError("--prob", "no column has a common name for risks", remedy)
-    used = [*risks, *named.values(), *plain_columns(columns.by, existing, "--by")]
-    twice = next((name for name in [*risks, *named.values()] if used.count(name) > 1), None)
+        prob = next((lower[name] for name in RISK_NAMES if name in lower), None)
+    if prob is None:
+        remedy = f"name the column; the columns are {', '.join(existing[:20])}"
+        raise ColumnError("--prob", "no column has a common name for risks", remedy)
+    options = {"y_prob": ("--prob", prob), "time": ("--time", time), "event": ("--event", event)}
+    options |= {"sample_weight": ("--weight", columns.weight)} if columns.weight else {}
+    named = {word: match_columns(existing, [name], option)[0] for word, (option, name) in options.items()}
+    used = [*named.values(), *plain_columns(columns.by, existing, "--by")]
+    twice = next((name for name in named.values() if used.count(name) > 1), None)
     if twice is not None:
         raise ColumnError(twice, "the column is named for two purposes", "name different columns")
-    return risks, named
+    return named

@@ -14,14 +14,13 @@ from ..errors import ArgumentError, CalibrantError, ColumnError, FileError
 from ..input.expressions import first_line, quoted
 from ..input.frames import CALIBRATED, class_names
 from ..input.missing import Dropped, drop_rows, missing_error, missing_rows
-from ..sketches.files.columns import Columns, find_columns, is_guessed, no_probabilities
+from ..sketches.files.columns import Columns, find_columns
 from ..sketches.files.reading import PRINTED, Rows, number_rows, read_call, text, text_value
 from ..util.files import atomic_file
 from .language_models import open_source
 from .rows import open_rows
 from .source import (
     Source,
-    are_classes,
     is_expression,
     numbers_of_text,
     percentages,
@@ -58,8 +57,6 @@ class Table:
     pattern: str
     source: Rows | None = None
     """All columns, where they are to be written; `rows` then has those of the scores only, and of text files the row numbers."""
-    guessed: bool = False
-    """Whether the scores are a column such as ``prediction`` that no option names."""
 
     @property
     def names(self) -> list[str]:
@@ -70,8 +67,6 @@ class Table:
         """Scores as arguments for `Predictions`, without labels."""
         arrays = self.rows.fetch(self.scores)
         scores = percentages(stack_columns([numbers_of_text(arrays[name]) for name in self.scores]))
-        if self.guessed and are_classes(scores):
-            raise no_probabilities(self.scores[0])
         keywords: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
         classes = class_names(self.scores, self.pattern) if len(self.scores) > 1 else None
         return keywords if classes is None else {**keywords, "classes": classes}
@@ -213,4 +208,4 @@ def _scores(names: list[str], columns: Columns, label_required: bool) -> list[st
 
 def _table(rows: Rows, scores: list[str], columns: Columns, source: Rows | None) -> Table:
     pattern = columns.probs or columns.logits or ""
-    return Table(rows, scores, columns.logits is not None, pattern, source, is_guessed(columns, scores))
+    return Table(rows, scores, columns.logits is not None, pattern, source)

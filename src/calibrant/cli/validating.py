@@ -29,7 +29,7 @@ def run(out: str | None, deep: bool, only: str | None, as_json: bool) -> bool:
     """Check that this installation computes what it should, without a network, and write the validation dossier.
 
     Every metric, test, interval, calibrator and decision is compared with stored values: definitions, packages of R and of Python, and an
-    earlier version; files that were installed from a wheel are compared with it. The dossier traces each requirement to its definition,
+    earlier version. The dossier traces each requirement to its definition,
     rows, sources and result, and states versions and checksums, size, power and coverage, and the known limits. The same installation
     gives the same bytes. Exits with 1 if a row fails.
     """

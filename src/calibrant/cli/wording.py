@@ -28,7 +28,6 @@ OPTIONS = {
     "n_resamples": ("--resamples",),
     "rng": ("--seed",),
     "level": ("--level",),
-    "kind": ("--compare",),
     "path": ("--out",),
     "options": ("--option",),
     "missing": ("--drop-missing",),
@@ -89,7 +88,6 @@ class OptionWording:
             value = match[2].strip("'\"[]").replace("', '", ",").replace(", ", ",")
             return option if value == "True" or option in VALUELESS else f"{option} {value}"
 
-        text = re.sub(r"Predictions\(\.\.\., ([^)]*)\)", r"\1", text)
         return MENTION.sub(mention, ASSIGNMENT.sub(assignment, text))
 
     def _remedy(self, remedy: str) -> str:

@@ -27,13 +27,13 @@ from ..input.predictions import Predictions
 from ..recalibration.choosing import Recalibration, rows_summing_to_one
 from ..recalibration.persistence import save
 from ..recalibration.scores import Scores
-from ..reporting.building import Report, build, cells_of, diagram_of
+from ..reporting.building import Report, build, cells_of
 from ..reporting.comparing import compared_metric
 from ..reporting.content import BeforeAfter, Change
 from ..reporting.recalibration import calibrators_of
 from ..reporting.settings import Settings
 from ..reporting.tables import changes_table
-from ..reporting.thresholding import with_choice
+from ..reporting.thresholding import threshold_of
 from ..reporting.wording import level_text
 from ..util.checks import check_fraction
 from ..util.files import make_folder, write_atomic
@@ -342,7 +342,6 @@ def _report(outcome: Outcome, asked: Settings, folds: int, given: dict[str, Any]
         before_after=BeforeAfter(
             tuple(outcome.sentences()),
             tuple(changes),
-            None if unchanged else diagram_of(outcome.test, asked.lens, asked.level),
             ()
             if unchanged
             else tuple(compared_metric(choose_metrics(each.metric)[0], each) for each in outcome.changes),
@@ -350,7 +349,7 @@ def _report(outcome: Outcome, asked: Settings, folds: int, given: dict[str, Any]
             None if unchanged else cells_of(outcome.test, asked.lens),
         ),
         recalibration=calibrators_of(outcome.found, folds),
-        threshold=with_choice(found.threshold, outcome.chosen, outcome.seen, without, CHOSEN),
+        threshold=threshold_of(outcome.chosen, outcome.seen, found.threshold.guarantee, without, CHOSEN),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -448,9 +447,3 @@ def greenwood(found: Known, risk: float) -> float:
     if (y == d).any():
         return math.nan
     return (1 - risk) * math.sqrt(float((d / (y * (y - d))).sum()))
-
-
-def listed(values: Any) -> Sequence[Any]:
-    """One value or several as a sequence."""
-    values = values.tolist() if hasattr(values, "tolist") else values
-    return list(values) if isinstance(values, (list, tuple)) else [values]

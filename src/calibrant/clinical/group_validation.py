@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, cast
 
@@ -21,14 +21,12 @@ from ..errors import (
     UndefinedMetricError,
 )
 from ..evaluation.discrimination import auroc_with_error
-from ..inference.intervals import Interval
 from ..inference.intervals import interval as metric_interval
 from ..inference.means import moments_of, two_sided_quantile
 from ..inference.pooling import METHODS, Method, PooledEstimate, Transform, back, pool_estimates
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.hints import inside, warn_of_sure_scores
-from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Result, number, percent
 from ..views.keywords import documents_keywords
@@ -96,10 +94,10 @@ class Measure(NamedTuple):
     heading: str
     transform: Transform = None
     ideal: float | None = None
-    decimals: int | None = None
+    decimals: int = 2
 
 
-Estimator = Callable[[Predictions, View], tuple[float, float]]
+Estimator = Callable[[View], tuple[float, float]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,19 +116,14 @@ class GroupValidation(Result):
         Pooled estimate of each measure; None where fewer than two groups have an estimate.
     level : float
         Level of the intervals.
-    measures : dict of str to Measure
-        Heading, scale and ideal value of each measure.
     notes : tuple of str
         Caveats, such as risks of exactly 0 or 1.
     """
-
-    _hidden = ("measures",)
 
     groups: tuple[ValidatedGroup, ...]
     overall: ValidatedGroup
     pooled: dict[str, PooledEstimate | None]
     level: float
-    measures: dict[str, Measure]
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, metric: str) -> PooledEstimate:
@@ -205,7 +198,7 @@ class GroupValidation(Result):
         rows.append(row("p (Q)", lambda _, p: f"{p.q_pvalue:.3f}" if p.q_pvalue >= 0.001 else "<0.001"))
         if any(self.left_out.values()):
             rows.append(["left out", "", "", *(str(len(left)) for left in self.left_out.values())])
-        return ["group", "rows", "events", *(measure.heading for measure in self.measures.values())], rows
+        return ["group", "rows", "events", *(MEASURES[metric].heading for metric in self.pooled)], rows
 
     def _shown(self, metric: str, value: float, low: float, high: float) -> str:
         return "-" if math.isnan(value) else f"{self._text(metric, value)} {self._span(metric, low, high)}"
@@ -214,8 +207,8 @@ class GroupValidation(Result):
         return "-" if math.isnan(low) else f"[{self._text(metric, low)}, {self._text(metric, high)}]"
 
     def _text(self, metric: str, value: float) -> str:
-        decimals = self.measures[metric].decimals
-        if decimals is None or abs(value) >= 1000:
+        decimals = MEASURES[metric].decimals
+        if abs(value) >= 1000:
             return number(value, 3)
         # An end that is almost 0 keeps its sign and a digit.
         return f"{value:.{decimals + (0 < abs(value) < 0.5 * 10**-decimals)}f}"
@@ -228,7 +221,7 @@ class GroupValidation(Result):
         )
         for metric, left in self.left_out.items():
             lines += _left_out(
-                f"{self.measures[metric].heading} left out", [pair for pair in left.items() if pair not in common]
+                f"{MEASURES[metric].heading} left out", [pair for pair in left.items() if pair not in common]
             )
         biased = (self.left_out.get(metric, {}) for metric in ("intercept", "oe"))
         if any("no events" in left.values() for left in biased) and any(self.pooled.values()):
@@ -238,7 +231,7 @@ class GroupValidation(Result):
         said: dict[str, list[str]] = {}
         for metric, p in self.pooled.items():
             for note in () if p is None else p.notes:
-                said.setdefault(note, []).append(self.measures[metric].heading)
+                said.setdefault(note, []).append(MEASURES[metric].heading)
         return lines + [f"{', '.join(who)}: {note}" for note, who in said.items()]
 
 
@@ -258,11 +251,10 @@ def _left_out(what: str, pairs: Sequence[tuple[Any, str]]) -> list[str]:
 def validate_by_group(
     predictions: Predictions,
     *,
-    metrics: str | Metric | Iterable[str | Metric] = STANDARD,
+    metrics: str | Iterable[str] = STANDARD,
     method: Method | Literal["one_stage"] = "one_stage",
     level: float = 0.95,
     min_rows: int = 10,
-    rng: Any = 0,
     lens: Any = "auto",
 ) -> GroupValidation:
     r"""Validate a model in each centre and pool the results by random effects.
@@ -275,19 +267,15 @@ def validate_by_group(
     ----------
     predictions : Predictions
         Predictions with groups, such as centres: ``Predictions(y_true, y_prob, groups=centre)``.
-    metrics : str, Metric or iterable of these, default ("intercept", "slope", "oe", "c")
-        Measures to estimate and pool: ``"intercept"`` (given slope 1), ``"slope"``, ``"oe"`` (observed over expected events) and ``"c"`` (C statistic, AUROC), or
-        the id of any metric that `calibrant.interval` supports.
+    metrics : str or iterable of str, default ("intercept", "slope", "oe", "c")
+        Measures to estimate and pool: ``"intercept"`` (given slope 1), ``"slope"``, ``"oe"`` (observed over expected events) and ``"c"`` (C statistic, AUROC).
     method : {"one_stage", "reml", "dersimonian_laird", "fixed"}, default "one_stage"
         ``"one_stage"`` fits a model with a random intercept of each group to all rows for intercept, slope and O/E, and pools C with variances at the pooled value,
         without bias where groups have few events. The others pool the estimates of the groups in a second stage, as `pool_estimates` with Hartung and Knapp's
-        interval; other measures, and rows with importance weights, are always pooled
-        so, then by ``"reml"``.
+        interval; rows with importance weights are always pooled so, by default by ``"reml"``.
     level
     min_rows : int, default 10
         Groups with fewer rows have no estimate, and are left out of a pool in two stages.
-    rng : None, int or numpy.random.Generator, default 0
-        Seed or random generator, for metrics with a bootstrap interval.
     lens
 
     Returns
@@ -325,7 +313,6 @@ def validate_by_group(
     slope          as is             inverse Fisher information of the logistic recalibration
     O/E            log               delta method: standard deviation of :math:`y_i / \bar y - p_i / \bar p`, over :math:`\sqrt n`
     C              logit             DeLong (Hanley and McNeil for one event), over C (1 - C)
-    other metrics  as is             width of the interval of `calibrant.interval` over twice the normal quantile
     =============  ================  ============================================================================
 
     With importance weights the sandwich covariance takes the place of the Fisher information. The standard error of log(O/E) is smaller than the binomial one,
@@ -362,9 +349,12 @@ def validate_by_group(
     >>> round(result["slope"].estimate, 2), result["slope"].k
     (0.98, 5)
     """
-    return _Validation(_estimators(metrics, level, rng, lens), method, level, min_rows, lens).of(
-        _with_groups(predictions)
-    )
+    chosen = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    if not chosen:
+        raise ArgumentError("metrics", "is empty", 'name at least one, for example ["slope"]')
+    for each in chosen:
+        check_choice(each, "metrics", STANDARD)
+    return _Validation(chosen, method, level, min_rows, lens).of(_with_groups(predictions))
 
 
 def _with_groups(predictions: Any) -> Predictions:
@@ -380,48 +370,15 @@ def _text_and_numbers(name: str) -> list[Any]:
     return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d+)", name))]
 
 
-def _estimators(metrics: Any, level: float, rng: Any, lens: Any) -> dict[str, tuple[Measure, Estimator]]:
-    own = {
-        "intercept": _coefficient("fixed_slope_intercept"),
-        "slope": _coefficient("cox_slope"),
-        "oe": _oe,
-        "c": _c,
-    }
-    given = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
-    if not given:
-        raise ArgumentError("metrics", "is an empty list", 'name at least one, for example ["slope"]')
-    found: dict[str, tuple[Measure, Estimator]] = {}
-    for each in given:
-        name = "c" if isinstance(each, str) and each in ("auroc", "auc") else each
-        if isinstance(name, str) and name in own:
-            found[name] = MEASURES[name], own[name]
-        else:
-            metric = catalogue[name]
-            found[metric.id] = Measure(metric.id, None, metric.ideal), _by_interval(metric, level, rng, lens)
-    return found
-
-
-def _by_interval(metric: Metric, level: float, rng: Any, lens: Any) -> Estimator:
-    options = {} if lens == "auto" else {"lens": lens}
-
-    def estimate(p: Predictions, view: View) -> tuple[float, float]:
-        return _half_width(metric_interval(p, metric=metric, level=level, rng=rng, **options))
-
-    return estimate
-
-
 def _coefficient(metric: str) -> Estimator:
     """A coefficient of logistic recalibration with its standard error; the sandwich covariance for importance weights."""
 
-    def estimate(p: Predictions, view: View) -> tuple[float, float]:
+    def estimate(view: View) -> tuple[float, float]:
         method: Any = "sandwich" if view.has_real_weights else "wald"
-        return _half_width(metric_interval(view, metric=metric, method=method))
+        found = metric_interval(view, metric=metric, method=method)
+        return found.value, (found.high - found.low) / (2 * two_sided_quantile(found.level))
 
     return estimate
-
-
-def _half_width(found: Interval) -> tuple[float, float]:
-    return found.value, (found.high - found.low) / (2 * two_sided_quantile(found.level))
 
 
 # To the scale on which a measure is pooled.
@@ -435,7 +392,7 @@ FORTH: dict[str | None, Callable[[float], float]] = {
 class _Validation(NamedTuple):
     """What is estimated in each group and how it is pooled."""
 
-    estimators: Mapping[str, tuple[Measure, Estimator]]
+    metrics: tuple[str, ...]
     method: str
     level: float
     min_rows: int
@@ -461,7 +418,7 @@ class _Validation(NamedTuple):
             overall = self._group("all rows", p, 1)
             warnings.simplefilter("ignore", BoundaryScoresWarning)
             parts = [self._group(names[code], p.take(groups == code), self.min_rows) for code in present]
-        pooled = {id: self._pooled(id, parts) for id in self.estimators}
+        pooled = {id: self._pooled(id, parts) for id in self.metrics}
         view = one_event(p, self.lens, WHAT, KINDS)
         if self.method == "one_stage" and not view.has_real_weights:
             centre = np.argsort(present)[np.searchsorted(np.sort(present), groups)]
@@ -471,8 +428,7 @@ class _Validation(NamedTuple):
                     pooled[id] = self._one_stage(id, view, centre, base)
             if pooled.get("c") is not None:
                 pooled["c"] = self._pooled_c(view, centre, parts)
-        measures = {id: measure for id, (measure, _) in self.estimators.items()}
-        return GroupValidation(tuple(parts), overall, pooled, self.level, measures, notes)
+        return GroupValidation(tuple(parts), overall, pooled, self.level, notes)
 
     def _one_stage(self, id: str, view: View, centre: NDArray[np.intp], base: PooledEstimate) -> PooledEstimate:
         """Fit one model to the rows of all groups.
@@ -562,7 +518,7 @@ class _Validation(NamedTuple):
         used = [place for place, part in enumerate(parts) if not part.estimates[id].reason]
         if len(used) < 2:
             return None
-        transform = self.estimators[id][0].transform
+        transform = MEASURES[id].transform
         pooled = pool_estimates(
             [FORTH[transform](parts[place].estimates[id].value) for place in used],
             [parts[place].estimates[id].standard_error for place in used],
@@ -578,7 +534,7 @@ class _Validation(NamedTuple):
         """Warn of risks of 0 and 1 in intercept and slope, and return the note of the result on them."""
         view = one_event(p, self.lens, WHAT, KINDS)
         sure = view.n - inside(view).n
-        if not sure or not {"intercept", "slope"} & set(self.estimators):
+        if not sure or not {"intercept", "slope"} & set(self.metrics):
             return ()
         warn_of_sure_scores(view, "intercept and slope")
         some = f"{sure:,} of {view.n:,} risks are 0 or 1 (within 1e-12)"
@@ -596,11 +552,11 @@ class _Validation(NamedTuple):
         common = next((reason for reason, applies in reasons.items() if applies), "")
         steps = two_sided_quantile(self.level)
         estimates = {}
-        for id, (measure, estimate) in self.estimators.items():
+        for id in self.metrics:
             reason, value, error = common, math.nan, math.nan
             if not reason:
                 try:
-                    value, error = estimate(p, view)
+                    value, error = ESTIMATORS[id](view)
                     reason = "" if error > 0 and math.isfinite(value) else "no standard error"
                 except CalibrantError as problem:
                     reason = problem.problem
@@ -608,7 +564,7 @@ class _Validation(NamedTuple):
                 estimates[id] = GroupEstimate(math.nan, math.nan, math.nan, math.nan, 0.0, reason)
             else:
                 ends = [value, value - steps * error, value + steps * error]
-                shown, low, high = back(ends, measure.transform).tolist()
+                shown, low, high = back(ends, MEASURES[id].transform).tolist()
                 if id in LIMITS and not view.has_real_weights:
                     low, high = LIMITS[id](view, self.level)
                 estimates[id] = GroupEstimate(shown, low, high, error, 0.0)
@@ -629,7 +585,7 @@ def _rows_of(view: View, rows: NDArray[np.bool_]) -> View:
     return View(view.score[rows], view.raw_outcome[rows], weight, view.weight_kind)
 
 
-def _oe(p: Predictions, view: View) -> tuple[float, float]:
+def _oe(view: View) -> tuple[float, float]:
     rate, mean = view.mean(view.outcome), view.mean(view.score)
     if mean <= 0:
         raise UndefinedMetricError("y_prob", "every predicted probability is 0")
@@ -637,7 +593,7 @@ def _oe(p: Predictions, view: View) -> tuple[float, float]:
     return math.log(rate / mean), math.sqrt(moments_of(view, rows, 0.0).variance)
 
 
-def _c(p: Predictions, view: View) -> tuple[float, float]:
+def _c(view: View) -> tuple[float, float]:
     value, error = auroc_with_error(view)
     if not 0 < value < 1:
         raise UndefinedMetricError("y_prob", f"C is {value:g}: the scores separate the outcomes")
@@ -660,4 +616,10 @@ MEASURES = {
     "slope": Measure("slope", None, 1.0, 2),
     "oe": Measure("O/E", "exp", 1.0, 2),
     "c": Measure("C", "expit", None, 3),
+}
+ESTIMATORS: dict[str, Estimator] = {
+    "intercept": _coefficient("fixed_slope_intercept"),
+    "slope": _coefficient("cox_slope"),
+    "oe": _oe,
+    "c": _c,
 }

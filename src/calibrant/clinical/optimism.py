@@ -243,7 +243,6 @@ def internal_validation(
     method: Method = "bootstrap",
     n_resamples: int | None = None,
     groups: Any = None,
-    sample_weight: Any = None,
     resamples: Iterable[Any] | None = None,
     rng: Any = 0,
 ) -> InternalValidation:
@@ -272,8 +271,6 @@ def internal_validation(
         Number of bootstrap resamples, by default 200; for cross-validation that of folds, which keep the share of each class, by default 10.
     groups : array-like of shape (N,), optional
         Cluster of each row, such as the patient: whole clusters are resampled, or assigned to folds.
-    sample_weight : array-like of shape (N,), optional
-        Weight of each row, passed to ``fit`` (of the last step of a pipeline) and used by the metrics.
     resamples : iterable of array-like of int, optional
         Resamples to use in place of random ones: row indices for the bootstrap, ``(train, test)`` pairs of them for cross-validation,
         such as those of a scikit-learn splitter, which may repeat the rows with other folds.
@@ -344,7 +341,7 @@ def internal_validation(
     """
     check_choice(method, "method", METHODS)
     check_estimator(estimator)
-    data = TrainingRows.read(X, y, groups, sample_weight)
+    data = TrainingRows.read(X, y, groups)
     refits = _Refits(estimator, data, _statistics(metrics, data.k))
     cross, seed = method == "cross_validation", seed_of(rng)
     count = check_whole(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -26,14 +25,13 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows: predictors, class codes (1 is the event of two), weights and clusters."""
+    """The rows: predictors, class codes (1 is the event of two) and clusters."""
 
     X: Any
     take: Callable[[Indices], Any]
     y: NDArray[Any]
     codes: NDArray[np.int64]
     classes: tuple[Any, ...]
-    weight: Floats | None
     groups: NDArray[Any] | None
 
     @property
@@ -45,7 +43,7 @@ class TrainingRows:
         return len(self.classes)
 
     @classmethod
-    def read(cls, X: Any, y: Any, groups: Any, sample_weight: Any) -> TrainingRows:
+    def read(cls, X: Any, y: Any, groups: Any) -> TrainingRows:
         labels = column(y, "y").array
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels[:, 0]
@@ -60,17 +58,13 @@ class TrainingRows:
         classes = _classes(labels)
         code = {name: place for place, name in enumerate(classes)}
         codes = np.fromiter((code[value] for value in labels.tolist()), np.int64, len(labels))
-        # Reading the weights as those of predictions checks them.
-        checked = Predictions((codes > 0).astype(int), np.full(len(codes), 0.5), sample_weight=sample_weight)
-        weight = None if checked.weight is None else np.asarray(sample_weight, dtype=np.float64)
         found, _ = one_group_column(groups, len(labels), "clusters")
         if found is not None and found.max() < 1:
             raise ArgumentError("groups", "holds a single cluster", "leave groups out")
-        return cls(X, take, labels, codes, classes, weight, found)
+        return cls(X, take, labels, codes, classes, found)
 
     def predictions(self, probs: Floats, rows: Any = slice(None)) -> Predictions:
-        weight: dict[str, Any] = {} if self.weight is None else {"sample_weight": self.weight[rows]}
-        return Predictions(self.codes[rows], probs[rows], **weight)
+        return Predictions(self.codes[rows], probs[rows])
 
 
 def _taker(X: Any) -> tuple[Any, Callable[[Indices], Any], int]:
@@ -137,27 +131,14 @@ def _clone(estimator: Any) -> Any:
     return copy.deepcopy(estimator)
 
 
-def _weight_keyword(estimator: Any) -> str:
-    """The keyword by which an estimator, or the last step of a pipeline, accepts weights."""
-    steps = getattr(estimator, "steps", None)
-    last, prefix = (steps[-1][1], f"{steps[-1][0]}__") if steps else (estimator, "")
-    parameters = inspect.signature(last.fit).parameters.values()
-    if any(each.name == "sample_weight" or each.kind is each.VAR_KEYWORD for each in parameters):
-        return f"{prefix}sample_weight"
-    problem = f"{type(last).__name__}.fit does not accept weights"
-    raise ArgumentError("sample_weight", problem, "leave sample_weight out, or use another estimator")
-
-
 def fit_of(estimator: Any, data: TrainingRows) -> Callable[[Indices], tuple[Any, Floats]]:
     """A function that fits a copy of the estimator to rows, and returns it with its probabilities for all rows."""
-    keyword = "" if data.weight is None else _weight_keyword(estimator)
     original = np.arange(data.n)
 
     def fit(rows: Indices) -> tuple[Any, Floats]:
         model = _clone(estimator)
         whole = len(rows) == data.n and bool((rows == original).all())
-        more = {} if data.weight is None else {keyword: data.weight[rows]}
-        model = model.fit(data.X if whole else data.take(rows), data.y[rows], **more) or model
+        model = model.fit(data.X if whole else data.take(rows), data.y[rows]) or model
         probs = np.asarray(model.predict_proba(data.X), dtype=np.float64)
         known = list(np.asarray(getattr(model, "classes_", sorted(data.classes))).tolist())
         if probs.ndim == 1 and data.k == 2:

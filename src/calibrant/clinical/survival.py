@@ -14,7 +14,6 @@ from ..curves.curves import fit_line
 from ..curves.local_regression import loess_at, tie_groups, weighted_quantile
 from ..curves.logistic_regression import CLIP, groups_of, logit
 from ..errors import (
-    ArgumentError,
     BoundaryScoresWarning,
     CalibrantError,
     InputTypeError,
@@ -34,7 +33,7 @@ from ..input.convert import column, missing_values, numbers
 from ..metrics.point.totals import logit_shift
 from ..metrics.registry import catalogue
 from ..util.checks import check_fraction, check_whole, least_resamples
-from ..util.results import Result, number, plain_value
+from ..util.results import Result, number
 from ..views.keywords import documents_keywords
 from ..views.view import View
 from .censoring import (
@@ -45,7 +44,6 @@ from .censoring import (
     counted,
     counts_of,
     known_outcomes,
-    listed,
     log_rank_pvalue,
     observed_risk,
     read_follow_up,
@@ -90,30 +88,28 @@ class SurvivalMeasure(NamedTuple):
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class HorizonSummary:
-    """The measures at one horizon, and the number of rows by their state there."""
-
-    horizon: float
-    n: int
-    n_events: int
-    n_event_free: int
-    n_competing: int
-    n_censored: int
-    effective_size: float
-    """Effective number of rows with a known outcome, (sum of weights)^2 / sum of squared weights."""
-    measures: tuple[SurvivalMeasure, ...]
-
-
 @dataclass(frozen=True, repr=False)
 class SurvivalSummary(Result):
-    """Measures of predicted risks at one or several horizons, with intervals.
+    """Measures of predicted risks at a horizon, with intervals.
 
     Parameters
     ----------
-    horizons : tuple of HorizonSummary
-        For each horizon the ``horizon``, ``n``, ``n_events``, ``n_event_free``, ``n_competing``, ``n_censored``, ``effective_size`` and
-        ``measures``, each with ``measure``, ``value``, ``low``, ``high``, ``standard_error`` and ``method``.
+    horizon : float
+        The horizon.
+    n : int
+        Number of rows.
+    n_events : int
+        Rows with the event by the horizon.
+    n_event_free : int
+        Rows observed without an event until the horizon.
+    n_competing : int
+        Rows with a competing event by the horizon.
+    n_censored : int
+        Rows censored before the horizon.
+    effective_size : float
+        Effective number of rows with a known outcome, (sum of weights)^2 / sum of squared weights.
+    measures : tuple of SurvivalMeasure
+        ``measure``, ``value``, ``low``, ``high``, ``standard_error`` and ``method`` of each.
     level : float
         Confidence level of the intervals.
     censoring : str
@@ -128,76 +124,55 @@ class SurvivalSummary(Result):
 
     _numeric = range(1, 4)
 
-    horizons: tuple[HorizonSummary, ...]
+    horizon: float
+    n: int
+    n_events: int
+    n_event_free: int
+    n_competing: int
+    n_censored: int
+    effective_size: float
+    measures: tuple[SurvivalMeasure, ...]
     level: float
     censoring: str
     notes: tuple[str, ...] = ()
 
-    def __getitem__(self, measure: str) -> Any:
-        """Return the value of a measure; for several horizons the list of its values."""
+    def __getitem__(self, measure: str) -> float | None:
+        """Return the value of a measure."""
         if measure not in NAMES:
             raise UnknownMetricError("measure", f"unknown measure {measure!r}", f"use {', '.join(NAMES)}")
-        found = [next(m.value for m in part.measures if m.measure == measure) for part in self.horizons]
-        return found[0] if len(found) == 1 else found
+        return next(m.value for m in self.measures if m.measure == measure)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, with the measures of each horizon by their names.
-
-        Returns
-        -------
-        dict
-            Values by name; missing numbers are None.
-        """
-        parts = []
-        for part in self.horizons:
-            named = {
-                m.measure: plain_value({k: v for k, v in m._asdict().items() if k != "measure"}) for m in part.measures
-            }
-            counts = {name: value for name, value in vars(part).items() if name != "measures"}
-            parts.append({**plain_value(counts), "measures": named})
-        found = {"level": self.level, "censoring": self.censoring, "horizons": parts}
-        return found | ({"notes": list(self.notes)} if self.notes else {}) | self._dropped_values()
+    def _fields(self) -> dict[str, Any]:
+        measures = [m._asdict() for m in self.measures]
+        return {**super()._fields(), "measures": {each.pop("measure"): each for each in measures}}
 
     def _columns(self) -> dict[str, list[Any]]:
-        rows = [(part.horizon, m) for part in self.horizons for m in part.measures]
-        found: dict[str, list[Any]] = {"horizon": [horizon for horizon, _ in rows]}
-        for name in SurvivalMeasure._fields:
-            found[name] = [getattr(m, name) for _, m in rows]
-        return found
+        return {name: [getattr(m, name) for m in self.measures] for name in SurvivalMeasure._fields}
 
     def _title(self) -> str:
-        return "\n".join(counted(part) for part in self.horizons)
+        return counted(self)
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        share = f"{100 * self.level:g}%"
-        many_horizons = len(self.horizons) > 1
-        rows = []
-        for part in self.horizons:
-            for m in part.measures:
-                name = NAMES[m.measure] + (f" at {part.horizon:g}" if many_horizons else "")
-                rows.append([name, *map(number, (m.value, m.low, m.high)), m.method])
-        return ["measure", "value", f"{share} low", "high", "interval"], rows
+        rows = [[NAMES[m.measure], *map(number, (m.value, m.low, m.high)), m.method] for m in self.measures]
+        return ["measure", "value", f"{100 * self.level:g}% low", "high", "interval"], rows
 
     def _notes(self) -> list[str]:
-        lines = [f"censoring: {self.censoring}"]
-        for part in self.horizons:
-            lines += [f"{NAMES[m.measure]} at {part.horizon:g}: {m.reason}" for m in part.measures if m.reason]
-        return [*lines, *self.notes]
+        reasons = [f"{NAMES[m.measure]}: {m.reason}" for m in self.measures if m.reason]
+        return [f"censoring: {self.censoring}", *reasons, *self.notes]
 
 
 class SurvivalInput(NamedTuple):
-    """Checked input: for each horizon one column of risks, and the strata of censoring."""
+    """Checked input: the risks, the follow-up with the strata of censoring, and the horizon."""
 
     risk: Floats
-    follow_ups: tuple[FollowUp, ...]
-    horizons: tuple[float, ...]
+    follow_up: FollowUp
+    horizon: float
     censoring: str
     """How the censoring weights are obtained."""
 
-    def known(self, place: int, rows: NDArray[np.int64] | None = None) -> Known:
-        """Outcomes and weights at one horizon, of all rows or of a resample."""
-        follow_up = self.follow_ups[place]
-        return known_outcomes(follow_up if rows is None else follow_up.take(rows), self.horizons[place])
+    def known(self, rows: NDArray[np.int64] | None = None) -> Known:
+        """Outcomes and weights at the horizon, of all rows or of a resample."""
+        return known_outcomes(self.follow_up if rows is None else self.follow_up.take(rows), self.horizon)
 
 
 def stratify_by_risk(follow_up: FollowUp, risk: Floats, horizon: float) -> tuple[FollowUp, str]:
@@ -231,7 +206,7 @@ def survival_summary(
     *,
     time: Any,
     event: Any,
-    horizon: Any,
+    horizon: float,
     cause: int | None = None,
     groups: Any = None,
     sample_weight: Any = None,
@@ -247,14 +222,14 @@ def survival_summary(
 
     Parameters
     ----------
-    y_prob : array-like of shape (N,) or (N, H)
-        Predicted risk of the event by the horizon, one column for each of several horizons.
+    y_prob : array-like of shape (N,)
+        Predicted risk of the event by the horizon.
     time : array-like of shape (N,)
         Time to the event or to censoring, from the time of the prediction.
     event : array-like of shape (N,)
         What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.
-    horizon : float or sequence of float
-        Time by which the event is predicted, in the unit of `time`; or several, one for each column of `y_prob`.
+    horizon : float
+        Time by which the event is predicted, in the unit of `time`.
     cause : int, optional
         Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.
     groups : array-like of shape (N,), optional
@@ -270,7 +245,7 @@ def survival_summary(
     Returns
     -------
     SurvivalSummary
-        Result with the attribute ``horizons`` and values by name, such as ``result["calibration_slope"]``; ``to_frame()`` and
+        Result with the attribute ``measures`` and values by name, such as ``result["calibration_slope"]``; ``to_frame()`` and
         ``to_dict()`` export it.
 
     Raises
@@ -357,36 +332,37 @@ def survival_summary(
     check_fraction(level, "level")
     follow_up = read_follow_up(time, event, cause, groups, sample_weight)
     data = read_survival(y_prob, follow_up, horizon, stratify=groups is None)
-    seed = seed_of(rng)
-    parts = []
-    notes: list[str] = []
-    for place in range(len(data.horizons)):
-        found = data.known(place)
-        risk = data.risk[:, place]
-        measures = [
-            *_point_measures(found, risk, float(level)),
-            *_smooth(data, place, found, float(level), n_resamples, seed),
-        ]
-        hint_at_mistakes(found, risk)
-        notes += _boundary_notes(found, risk)
-        measures.sort(key=lambda m: list(NAMES).index(m.measure))
-        size = found.total**2 / float(np.square(found.weight).sum())
-        parts.append(
-            HorizonSummary(found.horizon, len(risk), **counts_of(found), effective_size=size, measures=tuple(measures))
-        )
-    return SurvivalSummary(tuple(parts), float(level), data.censoring, tuple(notes))
+    found, risk = data.known(), data.risk
+    measures = [
+        *_point_measures(found, risk, float(level)),
+        *_smooth(data, found, float(level), n_resamples, seed_of(rng)),
+    ]
+    hint_at_mistakes(found, risk)
+    notes = _boundary_notes(found, risk)
+    measures.sort(key=lambda m: list(NAMES).index(m.measure))
+    return SurvivalSummary(
+        found.horizon,
+        len(risk),
+        **counts_of(found),
+        effective_size=found.total**2 / float(np.square(found.weight).sum()),
+        measures=tuple(measures),
+        level=float(level),
+        censoring=data.censoring,
+        notes=tuple(notes),
+    )
 
 
 def read_survival(y_prob: Any, follow_up: FollowUp, horizon: Any, *, stratify: bool = True) -> SurvivalInput:
-    """Check risks and horizons; if `stratify`, censoring is estimated within groups of risk where it depends on it."""
-    horizons = tuple(map(check_horizon, listed(horizon)))
-    if not horizons or len(set(horizons)) < len(horizons):
-        raise ArgumentError("horizon", "must be one time, or several different ones")
-    risk = _columns(y_prob, "y_prob", len(horizons))
+    """Check risks and horizon; if `stratify`, censoring is estimated within groups of risk where it depends on it."""
+    horizon = check_horizon(horizon)
+    risk = numbers(column(y_prob, "y_prob").array, "y_prob").astype(np.float64)
+    risk = risk[:, 0] if risk.ndim == 2 and risk.shape[1] == 1 else risk
+    if risk.ndim != 1:
+        raise ShapeError("y_prob", f"expected one risk per row, got shape {risk.shape}")
     bad = ~((risk >= 0) & (risk <= 1))
     if bad.any():
-        row, place = map(int, np.argwhere(bad)[0])
-        value = risk[row, place]
+        row = int(np.argmax(bad))
+        value = risk[row]
         if np.isnan(value):
             count = int(np.isnan(risk).sum())
             raise InputTypeError("y_prob", missing_values(count), "drop or fill these rows", row=row, count=count)
@@ -396,22 +372,9 @@ def read_survival(y_prob: Any, follow_up: FollowUp, horizon: Any, *, stratify: b
         raise ShapeError("time", f"expected one time for each of {len(risk)} rows, got {len(follow_up.time)}")
     if not stratify:
         within = f" within {len(follow_up.strata)} groups" if follow_up.strata else ""
-        return SurvivalInput(risk, (follow_up,) * len(horizons), horizons, f"Kaplan-Meier{within}")
-    stratified = [stratify_by_risk(follow_up, *each) for each in zip(risk.T, horizons, strict=True)]
-    texts = [text for _, text in stratified]
-    if len(set(texts)) > 1:
-        texts = [f"at {horizon:g} {text}" for horizon, text in zip(horizons, texts, strict=True)]
-    return SurvivalInput(risk, tuple(each for each, _ in stratified), horizons, "; ".join(dict.fromkeys(texts)))
-
-
-def _columns(values: Any, argument: str, horizons: int) -> Floats:
-    array = numbers(column(values, argument).array, argument).astype(np.float64)
-    array = array[:, None] if array.ndim == 1 else np.asfortranarray(array)
-    if array.shape[1] != horizons:
-        plural = "s" if horizons > 1 else ""
-        problem = f"expected {horizons} column{plural} for {horizons} horizon{plural}, got {array.shape[1]}"
-        raise ShapeError(argument, problem, "pass one column for each horizon")
-    return array
+        return SurvivalInput(risk, follow_up, horizon, f"Kaplan-Meier{within}")
+    strata, censoring = stratify_by_risk(follow_up, risk, horizon)
+    return SurvivalInput(risk, strata, horizon, censoring)
 
 
 def hint_at_mistakes(found: Known, risk: Floats) -> None:
@@ -437,7 +400,7 @@ def _boundary_notes(found: Known, risk: Floats) -> list[str]:
     if not sure:
         return []
     problem = (
-        f"{sure:,} of {int(used.sum()):,} risks at {found.horizon:g} are 0 or 1 (within 1e-12); their log-odds are truncated at 1e-12, where "
+        f"{sure:,} of {int(used.sum()):,} risks are 0 or 1 (within 1e-12); their log-odds are truncated at 1e-12, where "
         "a few rows can dominate the fit"
     )
     warn_caller(BoundaryScoresWarning("intercept and slope", problem, "limit the risks to a range inside (0, 1)"))
@@ -595,17 +558,15 @@ def _indices(found: Known, risk: Floats) -> Floats:
     return np.append(mass @ distance / mass.sum(), weighted_quantile(distance, rows, (0.5, 0.9)))
 
 
-def _smooth(
-    data: SurvivalInput, place: int, found: Known, level: float, n_resamples: int, seed: int
-) -> list[SurvivalMeasure]:
-    risk = data.risk[:, place]
+def _smooth(data: SurvivalInput, found: Known, level: float, n_resamples: int, seed: int) -> list[SurvivalMeasure]:
+    risk = data.risk
     value = _indices(found, risk)
     ends: list[tuple[float | None, float | None]] = [(None, None)] * len(SMOOTH)
     reason = ""
     if n_resamples:
 
         def drawn(rows: NDArray[np.int64]) -> Floats:
-            return _indices(data.known(place, rows), risk[rows])
+            return _indices(data.known(rows), risk[rows])
 
         sample, reason = replicates(drawn, Replicates(len(risk), n_resamples, seed), len(SMOOTH))
         if not reason:

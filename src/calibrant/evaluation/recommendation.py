@@ -11,6 +11,9 @@ from ..metrics.registry import catalogue
 from ..metrics.use_cases import use_cases
 from ..util.results import Result, text_table
 
+# The metrics recommended for each use case, in one table.
+ALL = "all"
+
 
 @dataclass(frozen=True, repr=False)
 class Recommendation(Result):
@@ -70,6 +73,8 @@ class Recommendation(Result):
         return self.metrics[1]
 
     def _ranks(self) -> list[str]:
+        if self.use_case == ALL:
+            return list(use_cases())
         return ["recommended", "runner-up", *[""] * len(self.metrics)][: len(self.metrics)]
 
     def _columns(self) -> dict[str, Sequence[Any]]:
@@ -97,7 +102,7 @@ class Recommendation(Result):
         return (self.why, *([f"Functions: {', '.join(self.functions)}."] if self.functions else []))
 
 
-def recommend(use_case: str | None = None) -> Recommendation:
+def recommend(use_case: str | int = ALL) -> Recommendation:
     """Recommend metrics for a use case, the best first.
 
     Each use case is a question about a model; the answer names metrics of the catalogue and the reasons for them. The first five are
@@ -105,8 +110,8 @@ def recommend(use_case: str | None = None) -> Recommendation:
 
     Parameters
     ----------
-    use_case : {"classwise", "multiclass", "direction", "local", "analysis", "parameter-free", "safety", "comparison", "familiar", "clinical"}
-        Use case; without one, the error lists them.
+    use_case : {"all", "classwise", "multiclass", "direction", "local", "analysis", "parameter-free", "safety", "comparison", "familiar", "clinical"} or int, default "all"
+        Use case, or its number, from 1; ``"all"`` has the recommended metric of each.
 
     Returns
     -------
@@ -131,7 +136,18 @@ def recommend(use_case: str | None = None) -> Recommendation:
     >>> cal.recommend("analysis").functions
     ('reliability_diagram', 'calibration_curve', 'inference.calibration_band')
     """
-    if not isinstance(use_case, str) or use_case not in use_cases():
-        raise ArgumentError("use_case", f"must be one of {', '.join(map(repr, use_cases()))}; got {use_case!r}")
+    names = list(use_cases())
+    if use_case == ALL:
+        questions = [each[0] for each in use_cases().values()]
+        best = tuple(next(iter(each[1])) for each in use_cases().values())
+        return Recommendation(
+            ALL, "which metric for which question?", best, tuple(questions), "`recommend(NAME)` has the reasons."
+        )
+    if isinstance(use_case, int) and 1 <= use_case <= len(names):
+        use_case = names[use_case - 1]
+    if use_case not in names:
+        raise ArgumentError(
+            "use_case", f"must be one of {', '.join(map(repr, names))}, or its number; got {use_case!r}"
+        )
     question, metrics, why, functions = use_cases()[use_case]
     return Recommendation(use_case, question, tuple(metrics), tuple(metrics.values()), why, functions)

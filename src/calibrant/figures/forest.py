@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..clinical.group_validation import GroupValidation
+from ..clinical.group_validation import MEASURES, GroupValidation
 from ..errors import ArgumentError, InputTypeError
 from ..inference.means import two_sided_quantile
 from ..inference.pooling import PooledEstimate, back
@@ -278,7 +278,7 @@ def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | N
             f"expected the result of validate_by_group or pool_estimates; got {type(validation).__name__}",
         )
     metric = next(iter(validation.pooled)) if metric is None else metric
-    pooled, measure = validation[metric], validation.measures[metric]
+    pooled, measure = validation[metric], MEASURES[metric]
     estimates = [group.estimates[metric] for group in validation.groups]
     value, low, high = np.array([each[:3] for each in estimates], dtype=np.float64).T
     return ForestDiagram(

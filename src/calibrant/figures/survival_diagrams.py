@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ..binning.rules import EqualMass, check_bins
 from ..clinical.censoring import Known, counted, counts_of, known_outcomes, observed_risk, read_follow_up
 from ..clinical.survival import hint_at_mistakes, read_survival, replicates, smooth_at, survival_summary
-from ..errors import ArgumentError, CalibrantError
+from ..errors import CalibrantError
 from ..inference.replicates import Replicates
-from ..util.checks import check_fraction, check_whole, is_number
+from ..util.checks import check_fraction, check_whole
 from ..views.keywords import documents_keywords, parameters_of
 from ..views.view import View
 from .base import Diagram, finish, mark_sides, none_for_nan, series_on, square
@@ -236,11 +236,9 @@ def survival_diagram(
     check_whole(bins, "bins")
     check_whole(n_resamples, "n_resamples", 0)
     check_fraction(level, "level")
-    if not is_number(horizon):
-        raise ArgumentError("horizon", f"must be one number; got {horizon!r}", "make a diagram for each horizon")
     follow_up = read_follow_up(time, event, cause, groups, sample_weight)
     data = read_survival(y_prob, follow_up, horizon, stratify=groups is None)
-    known, risk = data.known(0), data.risk[:, 0]
+    known, risk = data.known(), data.risk
     hint_at_mistakes(known, risk)
     used = risk[known.weight > 0]
     x = np.unique(
@@ -250,7 +248,7 @@ def survival_diagram(
     if n_resamples:
 
         def drawn(rows: NDArray[np.int64]) -> Floats:
-            return np.clip(smooth_at(data.known(0, rows), risk[rows], x), 0, 1)
+            return np.clip(smooth_at(data.known(rows), risk[rows], x), 0, 1)
 
         sample, reason = replicates(drawn, Replicates(len(risk), n_resamples, rng), len(x))
         if not reason:

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from ..binning.rules import BinningRule, Edges, EqualWidth, Rule, edge_values, equal_mass_cuts
 from ..errors import UndefinedMetricError
+from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..views.lenses import AnyView, value_options
-from ..views.view import Rows, View
+from ..views.view import View
 from .replicates import draw_events
 
 Array = NDArray[Any]
@@ -331,7 +332,7 @@ def _whole(values: Array) -> Array:
 
 
 def counted_view(
-    score: Array, rows: Array, positives: Array, lens: str, extra: Rows | None = None, classes: int | None = None
+    score: Array, rows: Array, positives: Array, lens: str, extra: Predictions | None = None, classes: int | None = None
 ) -> View:
     """Each score once with outcome 0 and once with 1, weighted by the number of rows; scores must increase."""
     counts = np.empty(2 * len(rows), rows.dtype)

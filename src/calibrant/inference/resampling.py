@@ -23,7 +23,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..views.lenses import AnyView, has_one_event, value_options
-from ..views.view import RestOfRows, Rows, VectorView, View
+from ..views.view import RestOfRows, VectorView, View
 from .cells import (
     MANY_COPIES,
     ROW_BYTES,
@@ -269,7 +269,7 @@ class PredictionSampler:
 Sampler = RowSampler | PredictionSampler | CellSampler
 
 
-def clusters_of(rows: Predictions | Rows | None) -> list[Array]:
+def clusters_of(rows: Predictions | None) -> list[Array]:
     """The rows of each group."""
     groups = None if rows is None else rows.groups
     if rows is None or groups is None:

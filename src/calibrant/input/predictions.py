@@ -374,6 +374,11 @@ class Predictions:
             other.labels = frozen(np.argsort(columns)[self.labels])
         return other
 
+    @property
+    def exclusive_classes(self) -> int | None:
+        """Number of classes of which each row has one; None for several labels per row, and for confidences."""
+        return self.k if self.kind in ("binary", "multiclass") else None
+
     @cached_property
     def predicted(self) -> Array:
         """Class with the largest probability in each row; the lowest index among ties."""

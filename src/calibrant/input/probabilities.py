@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..errors import ProbabilityError
 from ..util import kernels
 from ..util.blocks import map_blocks, rows_per_block
-from ..util.kernels import compiled, scan_pairs, top_rows, top_rows_narrow
+from ..util.kernels import compiled, scan_pairs, top_rows
 from .convert import frozen, missing_values, rounding_of
 
 Array = NDArray[Any]
@@ -66,7 +66,7 @@ def quick_matrix(probs: Array, labels: Array, tolerance: float) -> tuple[Array, 
     if not _plain(probs, labels):
         return None
     rows, columns = probs.shape
-    kernel = compiled(top_rows_narrow if columns <= NARROW else top_rows, probs.size)
+    kernel = compiled(top_rows, probs.size)
     if kernel is None:
         return None
     flat, labels = frozen(probs.reshape(-1)), frozen(labels)  # numba would compile again for writeable arrays
@@ -82,9 +82,7 @@ def quick_matrix(probs: Array, labels: Array, tolerance: float) -> tuple[Array, 
 
     def work(start: int, stop: int) -> int:
         rows, entries = slice(start, stop), slice(start * columns, stop * columns)
-        found = kernel(
-            flat[entries], bits[entries], labels[rows], columns, one, zero, surely, top_bits[rows], correct[rows]
-        )
+        found = kernel(flat[entries], bits[entries], labels[rows], one, zero, surely, top_bits[rows], correct[rows])
         return int(found)
 
     found = map_blocks(work, rows, rows_per_block(columns, COMPILED_ENTRIES), columns=columns)

@@ -435,7 +435,7 @@ class Metric:
         name = views[0].lens if len(views) == 1 else shared_name(views)
         value = self.value_of(views, options, **together)
         if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
-            views[0].rows.part()
+            views[0].rows.views.clear()  # which would otherwise form a reference cycle
         return value, name
 
     def of_views(self, views: list[AnyView], /, **keywords: Any) -> float:
@@ -672,7 +672,8 @@ class Metric:
                 raise LensError(
                     "lens", f"{self.id} requires one event per row, and {view.lens!r} has one for each class"
                 )
-            if need == "labels" and (view.rows is None or view.rows.labels is None):
+            unknown = view.rows is None or view.rows.labels is None or view.rows.kind == "confidence"
+            if need == "labels" and unknown:
                 raise LensError("lens", f"{self.id} requires the true class of each row, which is unknown here")
             enough = (need, *self.instead)
             if all(getattr(view.rows, word, None) is None and options.get(word) is None for word in enough):
@@ -772,7 +773,7 @@ class Metric:
 
     def _refuse_cancelled(self, views: list[AnyView]) -> None:
         """Raise for classes that exclude each other, since their probabilities sum to 1 and signed values cancel."""
-        exclusive = views[0].rows is None or not views[0].rows.is_multilabel
+        exclusive = views[0].rows is None or views[0].rows.kind != "multilabel"
         if exclusive and shared_name(views) != "ordinal":
             raise LensError(
                 "lens",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, LensError, ShapeError
 from ..sketches.sketch import Sketch
-from ..util.checks import check_fraction, is_number
+from ..util.checks import is_number
 from ..util.results import Record, number, several
 from ..views.view import View
 from .sequential import RULED_OUT, Alternatives, Memory, as_counted, json_floats, well_formed, window_of
@@ -21,7 +21,6 @@ Floats = NDArray[np.float64]
 Kind = Literal["sr", "cusum"]
 # Used for infinity in sums, to avoid differences of two infinities.
 HUGE = 1e9
-FORMAT = 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,7 +102,7 @@ class EDetector(Record):
         """
         plain = {name: getattr(self, name) for name in ("run_length", "kind", "lens", "windows", "rows")}
         state = {"logs": json_floats(self.logs), "alarms": list(self.alarms)}
-        return {"format": FORMAT, "alternatives": self.alternatives.to_dict(), **plain, **state}
+        return {"alternatives": self.alternatives.to_dict(), **plain, **state}
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> EDetector:
@@ -250,10 +249,6 @@ class ChangePoint(Record):
 
     index: int
     """First window after the change, counted from 0."""
-    low: int
-    high: int
-    """Credible interval of the onset at `level`, given one change to one of the alternatives and a uniform prior."""
-    level: float
     log_evidence: float
     """Logarithm of the largest e-value from there on; below about 3 there is little evidence of a change, infinite after an impossible outcome."""
     alternative: str
@@ -261,13 +256,11 @@ class ChangePoint(Record):
     n: int
 
     def _title(self) -> str:
-        where = f"window {self.index} of {self.n:,} ({100 * self.level:g}% interval {self.low} to {self.high})"
+        where = f"window {self.index} of {self.n:,}"
         return f"Estimated onset, if there was a change: {where}; {self.alternative}, log evidence {number(self.log_evidence)}"
 
 
-def locate_change(
-    windows: Sequence[Sketch | View], *, alternatives: Alternatives | None = None, level: float = 0.9
-) -> ChangePoint:
+def locate_change(windows: Sequence[Sketch | View], *, alternatives: Alternatives | None = None) -> ChangePoint:
     """Estimate the onset of a loss of calibration; intended for use after an alarm.
 
     Parameters
@@ -276,13 +269,11 @@ def locate_change(
         Labelled windows in order of time.
     alternatives : Alternatives, optional
         Shifts and slopes of the logit; by default those of detectors.
-    level : float, default 0.9
-        Probability of the interval.
 
     Returns
     -------
     ChangePoint
-        The estimate ``index`` with its interval from ``low`` to ``high``.
+        The estimate ``index``.
 
     Examples
     --------
@@ -293,18 +284,13 @@ def locate_change(
     3
     """
     chosen = _fixed(alternatives)
-    check_fraction(level, "level")
     if not windows:
         raise ShapeError("windows", "is empty", "pass a list of windows")
     if len({window.lens for window in windows}) > 1:
         raise LensError("windows", "have different lenses", "use one lens")
     logs = _log_evalues(windows, chosen)
     step, member = _onset(logs)
-    tail = np.cumsum(logs[::-1], axis=0)[::-1]
-    log_mass = np.logaddexp.reduce(tail + np.log(chosen.weights), axis=1)
-    mass = np.cumsum(np.exp(log_mass - log_mass.max()))
-    mass /= mass[-1]
-    low, high = (int(np.searchsorted(mass, share)) for share in ((1 - level) / 2, (1 + level) / 2))
-    evidence, name = (math.inf, RULED_OUT) if member is None else (float(tail[step, member]), chosen.names[member])
-    low, high = min(low, step), max(min(high, len(logs) - 1), step)
-    return ChangePoint(step, low, high, float(level), evidence, name, len(logs))
+    if member is None:
+        return ChangePoint(step, math.inf, RULED_OUT, len(logs))
+    evidence = float(np.cumsum(logs[step:, member][::-1])[-1])
+    return ChangePoint(step, evidence, chosen.names[member], len(logs))

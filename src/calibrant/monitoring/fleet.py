@@ -78,18 +78,17 @@ def load_fleet(path: str | os.PathLike[str] | None = None) -> tuple[FleetModel, 
     Parameters
     ----------
     path : str or path-like, optional
-        A configuration file, or a folder with several; in a folder, ``calibrant.toml`` gives defaults (``[models]``) to
-        the other files. By default the configuration that the command line finds here.
+        A configuration file, or a folder with a ``calibrant.toml``. By default the configuration that the command line finds here.
 
     Returns
     -------
     tuple of FleetModel
-        The models with ``name`` and ``store``, in the order of the files.
+        The models with ``name`` and ``store``, in the order of the file.
 
     Raises
     ------
     FileError
-        If a file cannot be read, a model has no store, or two models have the same name or store.
+        If the file cannot be read, a model has no store, or two models have the same store.
 
     Examples
     --------
@@ -102,46 +101,35 @@ def load_fleet(path: str | os.PathLike[str] | None = None) -> tuple[FleetModel, 
     >>> [(model.name, os.path.basename(model.store)) for model in models]
     [('churn', 'churn.db'), ('fraud', 'fraud.db')]
     """
-    found = [model for file, shared in _files(path) for model in _models_of(file, shared)]
-    for what in ("name", "store"):
-        seen: dict[str, FleetModel] = {}
-        for model in found:
-            value = getattr(model, what)
-            is_path = what == "store" and "://" not in value
-            before = seen.setdefault(os.path.realpath(value) if is_path else value, model)
-            if before is not model:
-                name, file = before.name, before.configuration.name
-                raise model_error(
-                    model, f"the model {name!r} in {file} has the same {what}", f"give each model its own {what}"
-                )
-    return tuple(found)
+    file = _configuration(path)
+    models = _models_of(file)
+    seen: dict[str, FleetModel] = {}
+    for model in models:
+        place = model.store if "://" in model.store else os.path.realpath(model.store)
+        before = seen.setdefault(place, model)
+        if before is not model:
+            problem = f"the model {before.name!r} has the same store"
+            raise model_error(model, problem, "give each model its own store")
+    return tuple(models)
 
 
-def _files(path: str | os.PathLike[str] | None) -> list[tuple[Configuration, Mapping[str, Any]]]:
-    """The files, each with the tables of the file that gives it defaults."""
+def _configuration(path: str | os.PathLike[str] | None) -> Configuration:
+    """The file at a path, in a folder, or the one that is found from here."""
     if path is None:
         found = find_configuration()
-        if found is None:
-            raise FileError(OWN, "no such file here or in a folder above", "name the file or folder with the models")
-        return [(found, {})]
-    place = Path(path)
-    if not place.is_dir():
-        found = read_configuration(place, named=True)
-        assert found is not None
-        return [(found, {})]
-    names = sorted(name for name in os.listdir(place) if name.endswith(".toml") and not name.startswith("."))
-    read = [file for name in names if (file := read_configuration(place / name)) is not None]
-    if not read:
-        raise FileError(str(path), "has no configuration files", "add files that end in .toml")
-    shared = next((file.tables for file in read if file.name == OWN), {})
-    return [(file, {} if file.name == OWN else shared) for file in read]
+    else:
+        place = Path(path)
+        found = read_configuration(place / OWN if place.is_dir() else place, named=True)
+    if found is None:
+        raise FileError(OWN, "no such file here or in a folder above", "name the file or folder with the models")
+    return found
 
 
-def _models_of(file: Configuration, shared: Mapping[str, Any]) -> list[FleetModel]:
-    tables, defaults = file.tables.get("models", {}), shared.get("models", {})
-    if not isinstance(tables, dict) or not isinstance(defaults, dict):
+def _models_of(file: Configuration) -> list[FleetModel]:
+    tables = file.tables.get("models", {})
+    if not isinstance(tables, dict):
         raise file.error("must be a table", "write [models]", "", "models")
-    both = {key: value for each in (defaults, tables) for key, value in each.items() if not _is_model(key, value)}
+    both = {key: value for key, value in tables.items() if not _is_model(key, value)}
     found = []
     for name, own in tables.items():
         if not _is_model(name, own):

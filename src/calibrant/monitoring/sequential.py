@@ -32,7 +32,6 @@ from ..util.results import Record, number, pvalue_text, several
 from ..views.view import View
 
 Floats = NDArray[np.float64]
-FORMAT = 1
 SHIFTS = (-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0)
 SLOPES = (0.5, 0.7, 1.4, 2.0)
 # Weight of the alternative fitted to past windows.
@@ -370,11 +369,10 @@ class EProcess(Record):
         """
         names = ("alpha", "lens", "windows", "rows", "reached_window", "reached_rows")
         return {
-            "format": FORMAT,
             "alternatives": self.alternatives.to_dict(),
             **{name: getattr(self, name) for name in names},
-            "logs": [json_floats(self.logs)],
-            "memory": {name: [part.tolist()] for name, part in self.memory._asdict().items()},
+            "logs": json_floats(self.logs),
+            "memory": {name: part.tolist() for name, part in self.memory._asdict().items()},
             "log_best": json_floats(np.array([self.log_best]))[0],
         }
 
@@ -394,9 +392,8 @@ class EProcess(Record):
         """
         with well_formed(plain):
             alternatives = Alternatives.of_dict(plain["alternatives"])
-            (stored,) = plain["logs"]
-            logs = np.array([float(v) for v in stored])
-            memory = Memory(*(np.array(plain["memory"][name], np.float64)[0] for name in Memory._fields))
+            logs = np.array([float(v) for v in plain["logs"]])
+            memory = Memory(*(np.array(plain["memory"][name], np.float64) for name in Memory._fields))
             counts = (plain["windows"], plain["rows"], float(plain["log_best"]))
             when = (plain["reached_window"], plain["reached_rows"])
             fits = all(a.shape == b.shape for a, b in zip(memory, Memory.fresh(), strict=True))
@@ -416,8 +413,6 @@ class EProcess(Record):
 @contextmanager
 def well_formed(plain: Any) -> Iterator[None]:
     """Report plain values that are not those of a state."""
-    if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
-        raise InputError("plain", f"is not a state of format {FORMAT}", "pass the output of to_dict")
     try:
         yield
     except (KeyError, TypeError, ValueError, IndexError) as error:

@@ -19,7 +19,7 @@ from ..util.files import atomic_file
 from .databases import Connection, Sqlite, database_of, is_full, short
 from .queries import Stream, Transaction
 
-FORMAT = 6
+FORMAT = 7
 """Format of the tables; stores of other formats are not read."""
 CHECKED_BYTES = 32 << 20
 """Files up to this size are checked as a whole when they are opened, which takes about 0.1 s; larger ones by `Store.check`."""

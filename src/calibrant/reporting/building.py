@@ -77,7 +77,7 @@ class Report(Document):
     recalibration : CalibratorTable
         Calibration methods compared on held-out data.
     threshold : Threshold
-        Confidence threshold with its guarantee, and other operating points.
+        Confidence threshold with its guarantee.
     provenance : Provenance
         Versions, parameters, seed and fingerprint of the data.
     outcome : str
@@ -89,7 +89,7 @@ class Report(Document):
     before_after : BeforeAfter or None
         Effect of a calibrator, where the report describes calibrated probabilities.
     clinical : Clinical or None
-        Validation of a risk model, with ``purpose="clinical"``: ``summary``, ``curve``, ``benefit``, ``subgroups`` and ``tripod``.
+        Validation of a risk model, with ``purpose="clinical"``: ``summary``, ``curve``, ``benefit`` and ``subgroups``.
 
     See Also
     --------
@@ -199,7 +199,7 @@ def report(
         Metrics to compute, by id or alias. AUROC and average precision are always added.
     purpose : {"clinical"}, optional
         ``"clinical"`` for the validation of a risk model: the report opens with the table of `clinical.summary`, the flexible calibration
-        curve, the distribution of the risks and the decision curve, and closes with the items of TRIPOD+AI.
+        curve, the distribution of the risks and the decision curve, and speaks of risks.
     lens : str or Lens, optional
         Which binary event is evaluated; by default the positive class of two, else the top label.
     level : float or None, default 0.95
@@ -235,7 +235,8 @@ def report(
 
     See Also
     --------
-    compare_reports : Several models or periods side by side.
+    compare_reports : Several models side by side.
+    tripod : The items of TRIPOD+AI that the results of a validation answer.
     calibrant.evaluate : The metrics alone.
 
     Notes
@@ -306,7 +307,8 @@ def build(
         metrics, header = measure(p, settings, known, summary.sketches)
         done(2)
         weaknesses = find_weaknesses(grouped_rows, _main_views(grouped_rows, settings.lens)[0], table, level, outcome)
-        verdict = judge(p, views, calibrators, metrics, settings.seed, weaknesses.found, outcome)
+        speak_of_risks = views[0].lens == "binary" and (clinical is not None or bool(outcome))
+        verdict = judge(p, views, calibrators, settings.seed, weaknesses, outcome, speak_of_risks)
     notes = [*notes, *(note for note in metrics.notes if note.startswith("Left out"))]
     if calibrators.entries and calibrators.rows < calibrators.of:
         notes.append(f"Calibration methods were compared on {calibrators.rows:,} of {calibrators.of:,} rows.")
@@ -322,7 +324,7 @@ def build(
         metrics=metrics,
         weaknesses=weaknesses,
         recalibration=calibrators,
-        threshold=find_threshold(p, settings.accuracy, settings.guarantee, level),
+        threshold=find_threshold(p, settings.accuracy, settings.guarantee),
         provenance=trace(grouped_rows, settings.seed, parameters, notes, summary.sentence),
         outcome=outcome,
         metadata=settings.metadata,
@@ -340,12 +342,6 @@ def _main_views(p: Predictions, lens: str | Lens | None) -> tuple[list[View], li
     other = [view for view in views_of(p, "auto") if isinstance(view, View)]
     name = views[0].lens
     return other, [f"The lens {name} has no binary events; verdict, diagram and subgroups use {other[0].lens}."]
-
-
-def diagram_of(p: Predictions, lens: str | Lens | None, level: float | None) -> Diagram:
-    """Return the reliability diagram of a report."""
-    views, notes = _main_views(p, lens)
-    return _diagram(views, level, notes)[0]
 
 
 def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[Diagram, Any]:

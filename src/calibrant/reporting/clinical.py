@@ -1,4 +1,4 @@
-"""The clinical part of a report: performance of a risk model, its curves, and the items of TRIPOD+AI."""
+"""The clinical part of a report: performance of a risk model, and its curves."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from ..util.checks import least_resamples
 from ..views.view import View
 from .content import Clinical, Subgroup
 from .settings import Settings
-from .tripod_items import tripod
 
 # Statistics of each subgroup.
 BRIEF = ("c", "intercept", "slope", "oe")
 MOST_SUBGROUPS = 30
-PLOTS = ("flexible calibration curve (loess)", "distribution of the risks by outcome", "decision curve")
 
 
 def clinical_part(p: Predictions, settings: Settings, outcome: str) -> Clinical:
@@ -44,13 +42,6 @@ def clinical_part(p: Predictions, settings: Settings, outcome: str) -> Clinical:
         flexible_calibration_curve(view, level=level),
         _benefit(view, level),
         tuple(groups),
-        tripod(
-            summary,
-            outcome=outcome or None,
-            model=settings.metadata.get("model"),
-            groups=[group.name for group in groups],
-            plots=PLOTS,
-        ),
         notes,
     )
 

@@ -1,4 +1,4 @@
-"""compare_reports: several models on the same rows, before and after recalibration, or several periods, side by side."""
+"""compare_reports: several models on the same rows, side by side."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, CalibrantError, ShapeError
-from ..evaluation.measure import calibrated
 from ..inference.comparison import Comparison, compare
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..recalibration.choosing import rows_summing_to_one
-from ..sketches.collection import Sketches
-from ..util.checks import check_choice
 from ..util.files import check_writable
-from ..util.results import number, percent, pvalue_clause
-from ..views.keywords import documents_keywords
-from ..views.resolve import as_predictions, paired_models
+from ..util.results import number, percent
+from ..views.keywords import documents_keywords, unknown_keyword
+from ..views.resolve import paired_models
 from .building import Report, build
 from .content import ComparedDifference, ComparedMetric
 from .forms import Document, form_of
@@ -32,12 +29,12 @@ from .settings import Settings
 from .tables import side_table
 from .verdict import ALPHA
 from .weaknesses import adjust_known
-from .wording import mean_name, percents, rate_name
+from .wording import mean_name, rate_name
 
-Kind = Literal["models", "periods", "before-after"]
-KINDS = ("models", "periods", "before-after")
 COMPARED = ("nll", "brier", "smece", "ece")
-MOST_SIDES = {"models": 10, "periods": 120, "before-after": 2}
+MOST_MODELS = 10
+# Keywords of `report` that a comparison has as well.
+OPTIONS = ("lens", "level", "n_resamples", "rng", "title", "outcome", "metadata")
 # Resamples per pair of models; with them an adjusted p-value can reach half the significance level.
 RESAMPLES_PER_PAIR = 40
 # Resampled entries, over all resamples, models and metrics.
@@ -46,7 +43,7 @@ MOST_WORK, LEAST_ROWS = 2e9, 2_000
 
 @dataclass(frozen=True)
 class Side:
-    """One side of the comparison: a model, a period, or the scores before or after recalibration.
+    """One model of the comparison.
 
     ``lens`` is that of the mean score and the rate, ``pvalue`` the p-value of the test of the report, ``adjusted`` the same adjusted for the
     number of sides, ``found`` whether miscalibration is then statistically significant, and ``detectable`` the minimum detectable effect: the
@@ -79,14 +76,12 @@ class ReportComparison(Document):
     ----------
     title : str
         Heading.
-    kind : {"models", "periods", "before-after"}
-        What is compared.
     sentence : str
         Conclusion.
     sides : tuple of Side
         Mean score, rate and adjusted p-value of each side.
     metrics : tuple of ComparedMetric
-        Differences on the same rows; empty for periods, whose rows differ.
+        Differences on the same rows.
     reports : tuple of Report
         Report of each side.
     alpha : float
@@ -114,7 +109,6 @@ class ReportComparison(Document):
     """
 
     title: str
-    kind: str
     sentence: str
     sides: tuple[Side, ...]
     metrics: tuple[ComparedMetric, ...]
@@ -170,56 +164,29 @@ def compare_reports(
     y_prob: Any = None,
     path: str | os.PathLike[str] | None = None,
     *,
-    kind: Kind = "models",
-    calibrator: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = COMPARED,
-    lens: Any = None,
-    level: float = 0.95,
-    n_resamples: int = 200,
-    rng: Any = 0,
-    title: str | None = None,
-    outcome: str | None = None,
-    metadata: Mapping[str, Any] | None = None,
     sample_weight: Any = None,
     pos_label: Any = None,
+    **options: Any,
 ) -> ReportComparison:
-    """Compare the calibration of several models, of several periods, or before and after recalibration.
+    """Compare the calibration of several models, or of one before and after recalibration.
 
-    Models are compared on the same rows, with every pairwise difference, its confidence interval and an adjusted p-value; periods
-    have different rows and are tested one by one.
+    The models are compared on the same rows, with every pairwise difference, its confidence interval and an adjusted p-value.
 
     Parameters
     ----------
-    y_true : array-like of shape (N,), mapping or Predictions
-        Labels for ``kind="models"``; a mapping from names to labels for ``"periods"``; or a mapping from names to `Predictions`, and
-        `y_prob` is then left out.
-    y_prob : mapping or array-like, optional
-        Probabilities of each model or period by name; with `calibrator`, the probabilities to calibrate.
+    y_true : array-like of shape (N,) or mapping
+        Labels; or a mapping from names to `Predictions`, and `y_prob` is then left out.
+    y_prob : mapping, optional
+        Probabilities of each model by name.
     path : str or path-like, optional
         File to write; the suffix .html, .md or .json determines the form.
-    kind : {"models", "periods", "before-after"}, default "models"
-        What is compared; ``"before-after"`` takes two models, or one and a `calibrator`, and its differences are after minus before.
-    calibrator : Calibrator, Recalibration, str or path-like, optional
-        Fitted calibrator, or the file that holds it, for ``kind="before-after"``.
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default ("nll", "brier", "smece", "ece")
         Metrics to compare, by id or alias; the first one determines the best model.
-    lens : str or Lens, optional
-        Which binary event is evaluated; by default the positive class of two, else the top label.
-    level : float, default 0.95
-        Confidence level of the intervals.
-    n_resamples : int, default 200
-        Number of resamples for intervals and simulated p-values.
-    rng : None, int or numpy.random.Generator, default 0
-        Seed or random generator.
-    title : str, optional
-        Heading.
-    outcome : str, optional
-        Name of the event that the positive class of two represents, such as ``"churn"``. By default the name of the positive class
-        or, for labels 0 and 1, of the label column.
-    metadata : mapping, optional
-        Facts to show at the head of the page, such as ``{"owner": "Risk"}``.
     sample_weight
     pos_label
+    **options
+        Keywords of `report`: `lens`, `level`, `n_resamples`, `rng`, `title`, `outcome` and `metadata`.
 
     Returns
     -------
@@ -250,35 +217,21 @@ def compare_reports(
     if path is not None:
         form_of(path)
         check_writable(path)
-    if level is None:
+    for keyword, value in options.items():
+        if keyword not in OPTIONS:
+            raise unknown_keyword("compare_reports", keyword, value, OPTIONS)
+    if options.get("level", 0.95) is None:
         raise ArgumentError("level", "is required to compare", "for example 0.95")
-    settings = Settings(
-        title=title,
-        metrics=metrics,
-        lens=lens,
-        level=level,
-        n_resamples=n_resamples,
-        seed=rng,
-        recalibration=False,
-        outcome=outcome,
-        metadata=metadata,
-    )
-    rows = {"sample_weight": sample_weight, "pos_label": pos_label}
-    comparison = compare_parts(_parts(y_true, y_prob, kind, calibrator, rows), settings, kind, {})
+    seed = options.pop("rng", 0)
+    settings = Settings(metrics=metrics, seed=seed, recalibration=False, **options)
+    comparison = compare_models(_read_models(y_true, y_prob, sample_weight, pos_label), settings, {})
     if path is not None:
         comparison.save(path)
     return comparison
 
 
-def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, rows: dict[str, Any]) -> dict[str, Predictions]:
-    """Return checked predictions by name; `rows` are the weights and the positive class of all of them."""
-    if calibrator is not None:
-        if kind != "before-after":
-            raise ArgumentError(
-                "calibrator", "applies to a comparison of before and after only", "use kind='before-after'"
-            )
-        before = as_predictions(y_true, y_prob, **rows)
-        return {"before": before, "after": calibrated(before, calibrator)}
+def _read_models(y_true: Any, y_prob: Any, sample_weight: Any, pos_label: Any) -> dict[str, Predictions]:
+    """Return checked predictions by name."""
     if isinstance(y_true, Mapping) and y_prob is None:
         wrong = [name for name, part in y_true.items() if not isinstance(part, Predictions)]
         if wrong:
@@ -288,40 +241,20 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, rows: dict[str,
         raise ArgumentError(
             "y_prob", "must be a mapping from names to probabilities", 'for example {"old": p_old, "new": p_new}'
         )
-    if kind != "periods":
-        return paired_models(y_true, y_prob, **rows)
-    if not isinstance(y_true, Mapping) or list(y_true) != list(y_prob):
-        raise ArgumentError("y_true", "must have the same names as y_prob, in the same order")
-    return {str(name): as_predictions(y_true[name], probs, **rows) for name, probs in y_prob.items()}
+    return paired_models(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
 
 
-def compare_parts(
-    parts: Mapping[str, Predictions | Sketches], settings: Settings, kind: Any, more: Mapping[str, Any]
-) -> ReportComparison:
-    """Compare named predictions; `more` are further parameters that the provenance states."""
-    check_choice(kind, "kind", KINDS)
-    if not 2 <= len(parts) <= MOST_SIDES[kind]:
-        wanted = "two" if kind == "before-after" else f"from 2 to {MOST_SIDES[kind]}"
-        raise ArgumentError("y_prob", f"expected {wanted} sets of predictions; got {len(parts)}")
-    paired = {} if kind == "periods" else {name: p for name, p in parts.items() if isinstance(p, Predictions)}
-    if paired:
-        _check_same_rows(paired)
-    reports = tuple(
-        build(p, replace(settings, title=name, metadata={}), {"kind": kind, **more}) for name, p in parts.items()
-    )
-    sides = _sides(reports)
-    notes: list[str] = []
-    compared: tuple[ComparedMetric, ...] = ()
-    if paired:
-        # After minus before.
-        names = list(paired) if kind == "models" else list(paired)[::-1]
-        compared, notes = _differences({name: paired[name] for name in names}, settings)
-    default = {"models": "Models compared", "periods": "Periods compared", "before-after": "Before and after"}[kind]
+def compare_models(models: Mapping[str, Predictions], settings: Settings, more: Mapping[str, Any]) -> ReportComparison:
+    """Compare named predictions on the same rows; `more` are further parameters that the provenance states."""
+    if not 2 <= len(models) <= MOST_MODELS:
+        raise ArgumentError("y_prob", f"expected from 2 to {MOST_MODELS} sets of predictions; got {len(models)}")
+    _check_same_rows(models)
+    reports = tuple(build(p, replace(settings, title=name, metadata={}), dict(more)) for name, p in models.items())
+    compared, notes = _differences(models, settings)
     return ReportComparison(
-        title=settings.title or default,
-        kind=kind,
-        sentence=_over_time(sides, reports[0].outcome) if kind == "periods" else _best(compared, kind),
-        sides=sides,
+        title=settings.title or "Models compared",
+        sentence=_best(compared),
+        sides=_sides(reports),
         metrics=compared,
         reports=reports,
         alpha=ALPHA,
@@ -340,7 +273,7 @@ def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
             raise ShapeError(
                 "y_prob",
                 f"{first!r} has {one.n} rows of {one.k} classes ({one.kind}) and {name!r} has {other.n} of {other.k} ({other.kind})",
-                "use kind='periods' for different rows",
+                "models are compared on the same rows",
             )
         for what in ("labels", "soft", "weight"):
             mine, theirs = getattr(one, what), getattr(other, what)
@@ -349,7 +282,6 @@ def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
                     "y_true",
                     f"the {'weights' if what == 'weight' else 'labels'} of {first!r} and {name!r} differ; models are compared on "
                     "the same rows in the same order",
-                    "use kind='periods' for different rows",
                 )
 
 
@@ -424,13 +356,11 @@ def compared_metric(metric: Metric, comparison: Comparison) -> ComparedMetric:
     )
 
 
-def _best(metrics: tuple[ComparedMetric, ...], kind: str) -> str:
+def _best(metrics: tuple[ComparedMetric, ...]) -> str:
     """Return the best model by the first metric, and which differences from it are significant."""
     main = next((m for m in metrics if m.lower_is_better and any(map(math.isfinite, m.values.values()))), None)
     if main is None:
         return "No metric for which lower values are better has a finite value; see the table."
-    if kind == "before-after":
-        return _change(main)
     best = min(main.values, key=lambda name: main.values[name])
     results = {True: "significant", False: "not significant", None: "infinite"}
     others = [
@@ -439,34 +369,3 @@ def _best(metrics: tuple[ComparedMetric, ...], kind: str) -> str:
         if best in (d.first, d.second)
     ]
     return f"{best} has the lowest {main.id}, {number(main.values[best])} (difference {', '.join(others)})."
-
-
-def _change(main: ComparedMetric) -> str:
-    (judged,) = main.differences
-    old, new = main.values[judged.second], main.values[judged.first]
-    verb = "fell" if new < old else "rose" if new > old else "stayed"
-    moved = f"{main.id} {verb} from {number(old)} ({judged.second}) to {number(new)} ({judged.first})"
-    if judged.adjusted is None:
-        return f"{moved}; a change from or to an infinite value cannot be tested."
-    verdict = "statistically significant" if judged.found else "not statistically significant"
-    return f"{moved}; the change is {verdict} ({pvalue_clause(judged.adjusted)})."
-
-
-def _over_time(periods: tuple[Side, ...], outcome: str) -> str:
-    """Return the number of periods with significant miscalibration, and the period with the largest mean difference."""
-    tested = [period for period in periods if period.found is not None]
-    found = [period for period in tested if period.found]
-    start = f"Statistically significant miscalibration in {len(found)} of {len(tested)} periods"
-    if not tested:
-        start = "No period could be tested"
-    known = [
-        (period.mean_score, period.rate, period)
-        for period in periods
-        if period.mean_score is not None and period.rate is not None
-    ]
-    if not known:
-        return f"{start}."
-    mean_score, rate, worst = max(known, key=lambda each: abs(each[0] - each[1]))
-    mean_text, rate_text = percents(mean_score, rate)
-    means = f"{mean_name(worst.lens)} {mean_text}, {rate_name(worst.lens, outcome)} {rate_text}"
-    return f"{start}; largest mean difference in {worst.name}: {means}."

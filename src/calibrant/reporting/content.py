@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ..figures.decision_curves import DecisionCurve
     from ..figures.flexible_curves import FlexibleCalibrationCurve
     from .interactive import Interactive
-    from .tripod_items import Tripod
 
 Direction = Literal["over", "under", "mixed", "none", "unknown"]
 MetricGroup = Literal["calibration", "proper score", "discrimination"]
@@ -438,50 +437,15 @@ class CalibratorTable:
 
 
 @dataclass(frozen=True)
-class Point:
-    """Operating point: only rows with a confidence of at least `threshold` are answered.
-
-    Parameters
-    ----------
-    threshold : float
-        Confidence threshold.
-    coverage : float
-        Share of the rows that are accepted.
-    accuracy : float
-        Accuracy of the accepted rows.
-    low : float or None
-        Lower end.
-    high : float or None
-        Ends of the interval of the accuracy, for a threshold fixed in advance.
-    accepted : float
-        Rows that are accepted.
-    errors : float
-        Errors among them.
-    """
-
-    threshold: float
-    coverage: float
-    accuracy: float
-    low: float | None
-    high: float | None
-    accepted: float
-    errors: float
-
-
-@dataclass(frozen=True)
 class Threshold:
-    """The confidence threshold, its guarantee, and other operating points.
+    """The confidence threshold and its guarantee.
 
     Parameters
     ----------
     threshold : float or None
         Answer automatically at this confidence or above; None where no threshold has the guarantee.
-    target : str
-        Target.
     statement : str
         Guarantee.
-    method : str
-        Method.
     guarantee : float
         Probability with which the guarantee holds.
     accuracy : float or None
@@ -494,16 +458,6 @@ class Threshold:
         Rows that are accepted.
     errors : float or None
         Errors among them.
-    points : tuple of Point
-        Operating points.
-    aurc : float or None
-        Area under the risk-coverage curve.
-    augrc : float or None
-        Generalized area under it.
-    lens : str
-        Lens.
-    level : float or None
-        Confidence level of the intervals at the points.
     notes : tuple of str
         Remarks.
     reason : str
@@ -511,20 +465,13 @@ class Threshold:
     """
 
     threshold: float | None
-    target: str
     statement: str
-    method: str
     guarantee: float
-    accuracy: float | None
-    coverage: float | None
-    coverage_bound: float | None
-    accepted: float | None
-    errors: float | None
-    points: tuple[Point, ...]
-    aurc: float | None
-    augrc: float | None
-    lens: str
-    level: float | None = None
+    accuracy: float | None = None
+    coverage: float | None = None
+    coverage_bound: float | None = None
+    accepted: float | None = None
+    errors: float | None = None
     notes: tuple[str, ...] = ()
     reason: str = ""
 
@@ -703,19 +650,16 @@ class BeforeAfter:
         Calibration method, changes and threshold, as sentences.
     values : tuple of Change
         Values of the metrics.
-    diagram : Diagram or None
-        The reliability diagram before recalibration; None where the scores were not changed.
     differences : tuple of ComparedMetric
         Metrics after minus before recalibration, with intervals and p-values.
     level : float
         Confidence level of the intervals of the differences.
     cells : Interactive or None
-        Data of the interactive page before recalibration; in no other form.
+        Data of the interactive page before recalibration, in no other form; None where the scores were not changed.
     """
 
     summary: tuple[str, ...]
     values: tuple[Change, ...]
-    diagram: Diagram | None
     differences: tuple[ComparedMetric, ...] = ()
     level: float = 0.95
     cells: Interactive | None = field(default=None, repr=False, compare=False)
@@ -733,11 +677,10 @@ class Subgroup:
 
 @dataclass(frozen=True)
 class Clinical:
-    """Validation of a risk model: performance, flexible calibration curve with the distribution of risks, decision curve, TRIPOD+AI."""
+    """Validation of a risk model: performance, flexible calibration curve with the distribution of risks, decision curve, subgroups."""
 
     summary: ClinicalSummary
     curve: FlexibleCalibrationCurve
     benefit: DecisionCurve | None
     subgroups: tuple[Subgroup, ...]
-    tripod: Tripod
     notes: tuple[str, ...] = ()

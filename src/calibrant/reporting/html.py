@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,10 @@ from ..curves.logistic_regression import logit
 from ..evaluation.result import shown_number as number
 from ..figures.base import none_for_nan
 from ..util.files import cached_text
-from ..util.results import percent
 from ..views.view import sigmoid
 from .content import Clinical, MetricRow, Metrics
 from .interactive import shown
-from .overlay import Overlay, PageSide, compared_sides, report_sides
+from .overlay import Overlay, compared_sides, report_sides
 from .specs import (
     WITH_EVENT,
     WITHOUT_EVENT,
@@ -31,9 +30,7 @@ from .specs import (
     histogram_spec,
     reliability_spec,
     risks_spec,
-    still,
     threshold_spec,
-    trend_spec,
 )
 from .tables import (
     Table,
@@ -47,13 +44,11 @@ from .tables import (
     report_tables,
     side_table,
     span,
-    subset_table,
-    threshold_table,
     value_table,
 )
 from .templates import environment
 from .verdict import recalibration_sentence
-from .wording import ABOVE, BELOW, event_of, level_text, mean_name, plain_id, rate_name
+from .wording import event_of, level_text, mean_name, plain_id, rate_name
 
 if TYPE_CHECKING:
     from ..figures.flexible_curves import RiskDistribution
@@ -74,7 +69,7 @@ def render_report(report: Report) -> str:
     Parameters
     ----------
     report : Report
-        The report. Without `cells` the page is static.
+        The report. Without `cells` the page has tables and no charts.
 
     Returns
     -------
@@ -102,11 +97,6 @@ def render_report(report: Report) -> str:
     )
 
 
-WHAT = {"models": "Model", "periods": "Period", "before-after": "Scores"}
-# Of more sides, only the conclusion of each is shown.
-MOST_DETAILS = 10
-
-
 def render_comparison(comparison: ReportComparison) -> str:
     """Render the page of several reports: their diagrams over each other, the metrics side by side, and the differences.
 
@@ -120,29 +110,17 @@ def render_comparison(comparison: ReportComparison) -> str:
     str
         The page.
     """
-    reports, outcome = comparison.reports, comparison.outcome
-    sides = compared_sides(reports, WHAT[comparison.kind], len(reports) - 1 if comparison.kind == "before-after" else 0)
-    has_trend = comparison.kind == "periods" and any(side.means for side in sides.sides)
-    shown_reports = reports if len(reports) <= MOST_DETAILS else ()
     return _render(
-        sides,
-        reports,
-        {"trend": _trend(sides, reports)} if has_trend else {},
+        compared_sides(comparison.reports),
+        comparison.reports,
+        {},
         tables=comparison_tables(comparison),
         title=comparison.title,
         metadata=comparison.metadata,
         headline=comparison.sentence,
         further="",
-        report=reports[0],
+        report=comparison.reports[0],
         comparison=comparison,
-        details=[
-            (
-                report,
-                _metric_tables(report.metrics, outcome),
-                subset_table(report.weaknesses, outcome, report.weaknesses.entries[:MOST_SUBSETS]),
-            )
-            for report in shown_reports
-        ],
     )
 
 
@@ -153,9 +131,12 @@ def _render(sides: Overlay, reports: Sequence[Report], charts: dict[str, Spec], 
     style = _static("report.css")
     own = [_static("beta.js"), _static("report.js")]
     scripts = [script_text(text) for text in (_drawing_library(), *own)] if live else []
-    diagram = _diagram_charts(sides, _titles(first.diagram.lens, first.outcome))
-    # The start of the converter takes as long as a fifth of a report, so that a page with scripts has no still pictures.
-    pictures = {} if live else {name: still(spec) for name, spec in {**diagram, **charts}.items()}
+    drawn = {
+        "reliability": reliability_spec(_titles(first.diagram.lens, first.outcome)),
+        "histogram": histogram_spec(),
+    }
+    if content["comparison"] is None and first.clinical is None:
+        drawn["threshold"] = threshold_spec()
     page: str = (
         _environment()
         .get_template("report.html")
@@ -163,15 +144,9 @@ def _render(sides: Overlay, reports: Sequence[Report], charts: dict[str, Spec], 
             policy=_policy(style, scripts),
             style=_verbatim(style),
             scripts=[_verbatim(script) for script in scripts],
-            cells=_verbatim(
-                embedded_json(_page_data(sides, reports, {**diagram, "threshold": threshold_spec(), **charts}))
-            )
-            if live
-            else None,
+            cells=_verbatim(embedded_json(_page_data(sides, reports, {**drawn, **charts}))) if live else None,
             sides=sides,
             bins=bin_table(reports[sides.focus if len(reports) > 1 else 0].diagram, first.outcome),
-            charts=charts,
-            pictures=pictures,
             outcome=first.outcome,
             **content,
         )
@@ -269,25 +244,6 @@ def _page_data(sides: Overlay, reports: Sequence[Report], charts: dict[str, Any]
     }
 
 
-def _trend(sides: Overlay, reports: Sequence[Report]) -> Spec:
-    """Return the mean score and the rate of each side as a chart, both of the lens of the diagram."""
-    lens = reports[0].diagram.lens
-    names = mean_name(lens), shown(rate_name(lens, reports[0].outcome), EVENT_LENGTH)
-    values = []
-    for side in sides.sides:
-        if side.means is not None:
-            means = dict(zip(names, side.means, strict=True))
-            rows = sum(bin.weight for bin in side.bins)
-            tip = [
-                ("", shown(side.name)),
-                ("rows", amount(rows)),
-                *((name, percent(mean)) for name, mean in means.items()),
-            ]
-            own = {"place": side.place, "name": shown(side.name), "tip": tip}
-            values += [{**own, "value": mean, "what": name} for name, mean in means.items()]
-    return trend_spec(values)
-
-
 def clinical_charts(report: Report) -> dict[str, Spec]:
     """Return the charts of the clinical part by the ids of their places."""
     part = report.clinical
@@ -359,8 +315,6 @@ def _titles(lens: str, outcome: str) -> tuple[str, str]:
 
 SHOWN = 6
 PREFERRED = ("ece", "smece", "nll", "brier", "auroc", "average_precision")
-# Subsets of each side of a comparison.
-MOST_SUBSETS = 12
 
 
 def _metric_tables(metrics: Metrics, outcome: str) -> tuple[Table, Table]:
@@ -381,50 +335,5 @@ def comparison_tables(comparison: ReportComparison) -> dict[str, Table]:
         "Side by side": side_table(comparison.sides, comparison.outcome),
         "Metrics": value_table(comparison.reports, comparison.level),
         "Differences": difference_table(comparison.metrics, comparison.level),
-        "Confidence threshold": threshold_table(comparison.reports),
     }
     return {heading: table for heading, table in tables.items() if table.rows}
-
-
-# With more sides, intervals would hide the lines; on the page those of one side can be seen.
-MOST_SPANS = 3
-
-
-def _diagram_charts(sides: Overlay, titles: tuple[str, str]) -> dict[str, Spec]:
-    """Return the reliability diagram and the histogram of the sides that are on at the start, as the script draws them."""
-    drawn = [side for side in sides.sides if side.on]
-    bins = [value for side in drawn for value in _bin_values(side)]
-    points: dict[str, list[Any]] = {"bins": [value for value in bins if value["rows"] > 0], "lines": [], "spans": []}
-    bars: dict[str, list[Any]] = {"bins": bins, "steps": []}
-    if len(drawn) > 1:
-        lines = points["bins"]
-        spans = [value for value in lines if value["low"] is not None] if len(drawn) <= MOST_SPANS else []
-        points = {"bins": [], "lines": lines, "spans": spans}
-        steps = [
-            {"at": at, **{key: value[key] for key in ("share", "place", "colour", "dash")}}
-            for value in bins
-            for at in ((value["left"], value["right"]) if value["right"] == 1 else (value["left"],))
-        ]
-        bars = {"bins": [], "steps": steps}
-    return {"reliability": reliability_spec(points, titles), "histogram": histogram_spec(bars)}
-
-
-def _bin_values(side: PageSide) -> Iterator[dict[str, Any]]:
-    total = sum(bin.weight for bin in side.bins) or 1.0
-    look = side.look
-    for bin in side.bins:
-        yield {
-            "left": bin.left,
-            "right": bin.right,
-            "rows": bin.weight,
-            "mean_score": bin.mean_score,
-            "rate": bin.rate,
-            "low": bin.low,
-            "high": bin.high,
-            "share": bin.weight / total,
-            "side": ABOVE if bin.gap is not None and bin.gap > 0 else BELOW,
-            "place": side.place,
-            "colour": f"var(--c{look.colour})",
-            "dash": [float(part) for part in look.dash.split()],
-            "shape": look.shape,
-        }

@@ -1,4 +1,4 @@
-"""Sides of a page: all rows and groups, before and after, models or periods, drawn over each other and switched on and off."""
+"""Sides of a page: all rows and groups, before and after, or models, drawn over each other and switched on and off."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .content import DiagramBin
 from .interactive import CELLS, STOPS, Series, shown
 
 if TYPE_CHECKING:
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
 # Up to this many sides are drawn at the start; of more, some of them.
 FEW = 6
-# Of more models or periods the page has the main lens only.
-MOST_WITH_CLASSES = 10
 
 COLOURS, DASHES = 8, ("1 0", "7 3", "2 2.5", "8 3 2 3")
 SHAPES = ("circle", "square", "triangle-up", "diamond")
@@ -33,11 +30,10 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True)
 class PageSide:
-    """One side of a page: its series by lens, and the bins of its static picture; a group is not `whole` and has only the first lens."""
+    """One side of a page: its series by lens; a group is not `whole` and has only the first lens."""
 
     name: str
     series: tuple[Series, ...] = ()
-    bins: tuple[DiagramBin, ...] = ()
     place: int = 0
     on: bool = True
     whole: bool = True
@@ -51,13 +47,10 @@ class PageSide:
     @property
     def means(self) -> tuple[float, float] | None:
         """Mean score and rate; None without rows."""
-        if self.series:
-            cells = self.series[0].cells
-            sums = [(cells.total, sum(cells.score_sum), sum(cells.positives))]
-        else:
-            sums = [(b.weight, b.weight * (b.mean_score or 0), b.weight * (b.rate or 0)) for b in self.bins]
-        total, score, positives = (sum(column) for column in zip(*sums, strict=True)) if sums else (0, 0, 0)
-        return (score / total, positives / total) if total else None
+        if not self.series or not self.series[0].cells.total:
+            return None
+        cells = self.series[0].cells
+        return sum(cells.score_sum) / cells.total, sum(cells.positives) / cells.total
 
     @property
     def gap(self) -> float:
@@ -67,11 +60,10 @@ class PageSide:
 
 @dataclass(frozen=True)
 class Overlay:
-    """The sides of a page, what a side is (rows, model, period or scores), and the number of the one whose numbers are shown first."""
+    """The sides of a page, and the number of the one whose numbers are shown first."""
 
     sides: tuple[PageSide, ...]
     focus: int
-    what: str
     left_out: tuple[str, ...] = ()
 
     @property
@@ -109,26 +101,23 @@ def report_sides(report: Report) -> Overlay:
     """Return the sides of a report: all rows and the groups or, after recalibration, before, after and the groups."""
     cells, changed = report.cells, report.before_after
     groups = () if cells is None else cells.groups
-    all_rows = PageSide("All rows", () if cells is None else cells.lenses, report.diagram.bins)
+    all_rows = PageSide("All rows", () if cells is None else cells.lenses)
     sides = [all_rows]
-    if changed is not None and changed.diagram is not None:
-        before = () if changed.cells is None else changed.cells.lenses
-        sides = [PageSide("Before", before, changed.diagram.bins), replace(all_rows, name="After")]
+    if changed is not None and changed.cells is not None:
+        sides = [PageSide("Before", changed.cells.lenses), replace(all_rows, name="After")]
     group_sides = [PageSide(g.name, (g,), whole=False) for g in groups]
     left_out = () if cells is None else cells.left_out
-    return overlay([*sides, *group_sides], "Rows", len(sides) - 1, left_out, always=len(sides))
+    return overlay([*sides, *group_sides], len(sides) - 1, left_out, always=len(sides))
 
 
-def compared_sides(reports: Sequence[Report], what: str, focus: int) -> Overlay:
+def compared_sides(reports: Sequence[Report]) -> Overlay:
     """Return the sides of a comparison."""
-    sides = [PageSide(r.title, () if r.cells is None else r.cells.lenses, r.diagram.bins) for r in reports]
+    sides = [PageSide(r.title, () if r.cells is None else r.cells.lenses) for r in reports]
     left_out = () if reports[0].cells is None else reports[0].cells.left_out
-    return overlay(sides, what, focus, left_out)
+    return overlay(sides, left_out=left_out)
 
 
-def overlay(
-    sides: Sequence[PageSide], what: str, focus: int = 0, left_out: Iterable[str] = (), *, always: int = 0
-) -> Overlay:
+def overlay(sides: Sequence[PageSide], focus: int = 0, left_out: Iterable[str] = (), *, always: int = 0) -> Overlay:
     """Return the sides with the lenses that all of them have, how each is drawn, and whether it is at the start.
 
     Of many sides, at the start are those that `always` counts from the first, or else the first and the last, the focus, and the one
@@ -138,8 +127,6 @@ def overlay(
     for side in sides:
         if side.whole:
             keys = [key for key in keys if key in {_key(series) for series in side.series}]
-    if sum(side.whole for side in sides) > MOST_WITH_CLASSES:
-        keys = keys[:1]
     gaps = [abs(side.gap) for side in sides]
     start = {*(range(always) if always else (0, len(sides) - 1)), focus, int(np.argmax(gaps))}
     kept = [
@@ -151,7 +138,7 @@ def overlay(
         )
         for place, side in enumerate(sides)
     ]
-    return Overlay(tuple(kept), focus, what, tuple(left_out))
+    return Overlay(tuple(kept), focus, tuple(left_out))
 
 
 def _key(series: Series) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Charts of the pages as Vega-Lite specifications; the interactive chart and its image are the same specification."""
+"""Charts of the pages as Vega-Lite specifications."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from typing import Any
 Spec = dict[str, Any]
 Values = Sequence[Mapping[str, Any]]
 
-# Width of an image.
-WIDTH = 420
 WITH_EVENT, WITHOUT_EVENT = "with the event", "without the event"
 
 
@@ -44,42 +42,22 @@ def with_data(part: Spec, data: Mapping[str, Values]) -> Spec:
     return filled
 
 
-def reliability_spec(points: Mapping[str, Values], titles: tuple[str, str]) -> Spec:
+def reliability_spec(titles: tuple[str, str]) -> Spec:
     """Return the reliability diagram: of one side a point per bin, the interval of its rate, and its distance from the diagonal.
 
-    Of several sides, lines over each other. The page replaces the `points` and the titles; names from the data are never fields.
-
-    Parameters
-    ----------
-    points : mapping
-        ``bins`` of one side, ``lines`` of several, with ``mean_score``, ``rate``, ``low``, ``high``, ``side``, ``share``, ``place``,
-        ``colour``, ``dash`` and ``shape``, and ``spans``, those of the lines whose intervals are shown.
-    titles : tuple of str
-        Titles of the axes.
+    Of several sides, lines over each other. The page fills in the data and the titles; names from the data are never fields.
     """
-    spec = chart("reliability", points, meanTitle=titles[0], rateTitle=titles[1])
-    return {**spec, "usermeta": {"overlaid": bool(points["lines"])}}
+    return chart("reliability", {"bins": (), "lines": (), "spans": ()}, meanTitle=titles[0], rateTitle=titles[1])
 
 
-def histogram_spec(bars: Mapping[str, Values]) -> Spec:
-    """Return the histogram of the scores of one side, or the outlines of those of several; the page replaces the `bars`.
-
-    ``bins`` have ``left``, ``right`` and ``rows``; ``steps`` have ``at``, ``share``, ``place``, ``colour`` and ``dash``.
-    """
-    heights = [bar["rows"] for bar in bars["bins"]] or [step["share"] for step in bars["steps"]]
-    # For several sides, a share of the rows of each.
-    title = "share of rows" if bars["steps"] else "rows"
-    return chart("histogram", bars, heightTitle=title, heightMax=max(heights, default=1) or 1)
+def histogram_spec() -> Spec:
+    """Return the histogram of the scores of one side, or the outlines of those of several, which the page fills in."""
+    return chart("histogram", {"bins": (), "steps": ()}, heightTitle="rows", heightMax=1)
 
 
 def threshold_spec() -> Spec:
     """Return coverage and accuracy against the threshold, which the page fills in; `now` is the selected threshold."""
     return chart("threshold", {"band": (), "lines": (), "now": (), "steps": ()})
-
-
-def trend_spec(means: Values) -> Spec:
-    """Return mean score and rate by period; `means` have `place`, `name`, `value`, `what` and `tip`."""
-    return chart("trend", {"means": means})
 
 
 def curve_spec(points: Values, end: float, titles: tuple[str, str]) -> Spec:
@@ -123,14 +101,6 @@ def _curve_data(points: Values, lines: Values, at: str) -> dict[str, Values]:
     band = [{name: point[name] for name in (at, "low", "high")} for point in points if point["low"] is not None]
     strips = [{name: point[name] for name in ("from", "to", "tip")} for point in points]
     return {"band": band, "lines": lines, "strips": strips}
-
-
-def still(spec: Spec) -> str:
-    """Return a chart of the page as an image of a fixed width; several sides have their legend beside it."""
-    more = spec.get("usermeta", {})
-    if more.get("overlaid"):  # the layers of a single side, which have the legend, are empty
-        spec = {**spec, "layer": [part for part in spec["layer"] if "data" in part]}
-    return image_of({**spec, "width": more.get("width", WIDTH)})
 
 
 def image_of(spec: Spec) -> str:

@@ -17,18 +17,17 @@ from .content import (
     Diagram,
     MetricRow,
     Subgroup,
-    Threshold,
     Weakness,
     Weaknesses,
 )
 from .verdict import rounded_up
+from .weaknesses import place_name
 from .wording import lens_text, level_text, mean_name, plain_id, rate_name
 
 if TYPE_CHECKING:
     from ..figures.decision_curves import DecisionCurve
     from .building import Report
     from .comparing import Side
-    from .tripod_items import Tripod
 
 SIGNIFICANCE = {True: "significant", False: "not significant", None: "no test"}
 
@@ -155,13 +154,6 @@ def metric_table(rows: Sequence[MetricRow], level: float | None, outcome: str, n
     return Table("metrics", columns, rows, sampling + text)
 
 
-def place_name(kind: str, name: str, lens: str) -> str:
-    """Return the name of a subset."""
-    if kind == "range":
-        kind = "confidence" if lens == "top_label" else "probability"
-    return f"{kind} {name}"
-
-
 def judgement(found: bool | None, gap: float, lens: str) -> str:
     """Return the result of the test of a subset; a direction only where the gap is significant."""
     if not found:
@@ -191,16 +183,12 @@ def subset_table(weaknesses: Weaknesses, outcome: str, entries: Sequence[Weaknes
         Column("rate", rate, percent),
         Column("gap", "gap", points),
         interval_column("low high", weaknesses.level, points),
-        Column("weighted_gap", "weighted gap", lambda gap: number(100 * gap, 3)),
         Column("adjusted", "adjusted p-value", chance_cell),
         text_column("found gap lens", "result", judgement),
     )
     text = (
         f"The gap is {mean} minus {rate}, in percentage points. Sorted by weighted gap (gap times share of the rows)."
     )
-    hidden = weaknesses.looked_at - len(entries)
-    if hidden:
-        text += f" {'1 smaller gap is' if hidden == 1 else f'{hidden:,} smaller gaps are'} not shown here."
     return Table("weak", columns, entries, text, "found")
 
 
@@ -224,19 +212,6 @@ def calibrator_table(calibrators: CalibratorTable) -> Table:
         "folds. Gain: loss without minus loss with the calibrator."
     )
     return Table("calibrators", columns, calibrators.entries, text, "chosen")
-
-
-def point_table(threshold: Threshold) -> Table:
-    """Return the operating points."""
-    columns = (
-        Column("threshold", "confidence \u2265", number),
-        Column("coverage", "coverage", percent),
-        Column("accuracy", "accuracy", percent),
-        interval_column("low high", threshold.level, percent),
-        Column("accepted", "rows", amount),
-        Column("errors", "errors", amount),
-    )
-    return Table("points", columns, threshold.points)
 
 
 def changes_table(changes: BeforeAfter) -> Table:
@@ -318,18 +293,6 @@ def _value_with_interval(row: MetricRow | None) -> str:
     return f"{number(row.value)} ({span(row.low, row.high)})"
 
 
-def threshold_table(reports: Sequence[Report]) -> Table:
-    """Return the confidence thresholds of several reports."""
-    columns = (
-        text_column("title", ""),
-        Column("threshold", "threshold", number),
-        Column("accuracy", "accuracy", percent),
-        Column("coverage", "coverage", percent),
-        text_column("reason statement", "guarantee", lambda reason, statement: reason or statement),
-    )
-    return Table("thresholds", columns, [{"title": report.title, **vars(report.threshold)} for report in reports])
-
-
 def summary_table(summary: ClinicalSummary) -> Table:
     """Return the measures of a clinical summary."""
     headings = ("measure", "value", "low", "high", "interval", "ideal", "meaning")
@@ -375,35 +338,23 @@ def subgroup_table(groups: Sequence[Subgroup]) -> Table:
     return Table("subgroups", columns, rows)
 
 
-def item_table(tripod: Tripod) -> Table:
-    """Return the items of TRIPOD+AI."""
-    columns = (
-        text_column("section", "group"),
-        text_column("number", "item"),
-        text_column("topic", "topic"),
-        text_column("studies", "studies"),
-        text_column("filled", "text from the results", lambda text: text or tripod.texts["empty"]),
-        text_column("prompt", "question to the authors"),
-    )
-    return Table("tripod", columns, tripod.items)
-
-
 def report_tables(report: Report) -> dict[str, Table]:
     """Return the tables of a report by their names in the templates."""
     outcome, weak, clinical, changed = report.outcome, report.weaknesses, report.clinical, report.before_after
     tables = {
         "bins": bin_table(report.diagram, outcome),
         "metrics": metric_table(report.metrics.all_rows, report.metrics.level, outcome, report.metrics.n_resamples),
-        "subsets": subset_table(weak, outcome, weak.entries),
+        "subsets": subset_table(weak, outcome, [entry for entry in weak.entries if entry.found]),
+        "other_subsets": subset_table(
+            weak, outcome, [entry for entry in weak.entries if not entry.found and entry.rows > 1]
+        ),
         "calibrators": calibrator_table(report.recalibration),
-        "points": point_table(report.threshold),
     }
     if changed is not None:
         tables["changes"] = changes_table(changed)
         tables["changed"] = difference_table(changed.differences, changed.level)
     if clinical is not None:
         tables["clinical"] = summary_table(clinical.summary)
-        tables["items"] = item_table(clinical.tripod)
         if clinical.benefit is not None:
             tables["benefit"] = benefit_table(clinical.benefit)
         if clinical.subgroups:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ..clinical.performance import ClinicalRow, ClinicalSummary
 from ..errors import ArgumentError, InputTypeError
@@ -17,7 +17,11 @@ from .provenance import time_stamp
 from .tables import summary_table
 from .wording import static_texts
 
-# Rows of the summary that a sentence quotes, and those of the table of item 23a.
+if TYPE_CHECKING:
+    from .building import Report
+
+# Plots of a clinical report, and rows of the summary that a sentence quotes.
+PLOTS = ("flexible calibration curve (loess)", "distribution of the risks by outcome", "decision curve")
 QUOTED = ("c", "intercept", "slope", "oe", "ici", "scaled_brier")
 
 
@@ -108,7 +112,7 @@ class Tripod(Result):
         str
             Markdown text, with the table of performance measures at item 23a.
         """
-        return render_markdown("tripod_items.md", tripod=self, summary=summary_table(self.summary))
+        return render_markdown("tripod.md", tripod=self, summary=summary_table(self.summary))
 
     def _markdown(self) -> str:
         return self.to_markdown()
@@ -173,7 +177,7 @@ def tripod(
     See Also
     --------
     calibrant.clinical.summary : The results.
-    report : With ``purpose="clinical"`` a report that closes with these items.
+    report : With ``purpose="clinical"`` the report of a validation study.
 
     Notes
     -----
@@ -205,6 +209,18 @@ def tripod(
         filled["12e"] += f" Plots: {', '.join(plots)}."
     return Tripod(
         tuple(TripodItem(*item[:4], filled.get(item.number, ""), item.prompt) for item in statement_items()), summary
+    )
+
+
+def tripod_of(report: Report) -> Tripod:
+    """The items that a clinical report answers."""
+    assert report.clinical is not None
+    return tripod(
+        report.clinical.summary,
+        outcome=report.outcome or None,
+        model=report.metadata.get("model"),
+        groups=[group.name for group in report.clinical.subgroups],
+        plots=PLOTS,
     )
 
 

@@ -18,13 +18,15 @@ from ..util.results import number, percent, pvalue_clause
 from ..views.lenses import shared_name
 from ..views.resolve import views_of
 from ..views.view import View
-from .content import CalibratorTable, Direction, Metrics, Verdict
-from .weaknesses import adjust_known, gap_pvalues, sums_by
+from .content import CalibratorTable, Direction, Verdict, Weaknesses
+from .weaknesses import gap_pvalues, place_name, sums_by
 from .wording import event_of, lens_text, percents, sentence
 
 ALPHA, POWER = 0.05, 0.8
 # Below this variance of the number of events the normal approximation of the minimum detectable effect is not used.
 LEAST_VARIANCE = 5.0
+# Risks are too extreme where the gap of the top label is so many times that of the event.
+EXTREME = 2.0
 # Up to this many rows the mean difference has an exact test.
 MOST_EXACT = 500
 # Consistent against any form of miscalibration, without bins, and with a known null distribution.
@@ -50,8 +52,12 @@ class Mean:
         return self.pvalue is not None and self.pvalue <= ALPHA
 
     @property
+    def gap(self) -> float:
+        return self.mean_score - self.rate
+
+    @property
     def direction(self) -> Direction:
-        return "over" if self.mean_score > self.rate else "under"
+        return "over" if self.gap > 0 else "under"
 
     def means(self) -> str:
         """Return both means as text."""
@@ -86,10 +92,10 @@ def judge(
     p: Predictions,
     views: list[View],
     recalibration: CalibratorTable,
-    metrics: Metrics,
     seed: int,
-    places: int = 0,
+    weaknesses: Weaknesses,
     outcome: str = "",
+    speak_of_risks: bool = False,
 ) -> Verdict:
     """Draw the conclusion on the views of the main lens.
 
@@ -103,10 +109,12 @@ def judge(
         Calibration methods compared on held-out data.
     seed : int
         Seed of the test, where it simulates.
-    places : int
-        Number of classes, groups and ranges with a significant gap.
+    weaknesses : Weaknesses
+        Classes, groups and ranges, of which those with a significant gap are named.
     outcome : str
         Name of the positive class of two.
+    speak_of_risks : bool
+        Whether the headline is about the risks of the event, without confidence and accuracy.
 
     Returns
     -------
@@ -119,7 +127,7 @@ def judge(
         assert isinstance(top, View)
         both = [*views, top]
     tested = _tested(both, shared_name(views), seed)
-    mean, other = (None, None) if len(views) > 1 else _means(both, outcome)
+    mean, other = (None, None) if len(views) > 1 else _means(both, outcome, speak_of_risks)
     event = next((each for each in (mean, other) if each is not None and each.lens == "binary"), None)
     rejected = None if tested.pvalue is None else tested.pvalue <= ALPHA
     direction: Direction = "unknown" if rejected is None else "none"
@@ -127,9 +135,19 @@ def judge(
         direction = mean.direction if mean is not None and mean.off else "mixed"
     share = next((entry.error_removed for entry in recalibration.entries if entry.chosen), None)
     reach = _detectable(views, len(both))
-    sentences = _sentences(direction, mean, other, tested, recalibration, len(views))
-    if direction == "none":
-        sentences += [*_however(places, metrics), *_reach(reach, mean, tested)]
+    if speak_of_risks and mean is not None and rejected:
+        sentences = [_risk_headline(mean, other), f"Statistically significant ({pvalue_clause(tested.pvalue or 0.0)})."]
+    else:
+        sentences = _sentences(direction, mean, other, tested, len(views))
+    if direction == "none" and weaknesses.found:
+        direction = "mixed"
+        sentences[0] = f"{sentences[0][:-1]}, but in parts of the data."
+    sentences += [
+        *_worst_place(weaknesses, rejected, outcome),
+        *filter(None, [recalibration_sentence(recalibration) if rejected else ""]),
+    ]
+    if rejected is False:
+        sentences += _reach(reach, mean, tested)
     return Verdict(
         sentence=" ".join(sentences),
         headline=sentences[0],
@@ -192,15 +210,17 @@ def _exact_pvalue(view: View) -> float:
     return min(1.0, float(chances[np.abs(np.arange(view.n + 1) - expected) >= away - 1e-9].sum()))
 
 
-def _means(views: list[View], outcome: str) -> tuple[Mean, Mean | None]:
+def _means(views: list[View], outcome: str, event_first: bool) -> tuple[Mean, Mean | None]:
     """Return the means that the headline reports and, for two classes, the others: of the top label and of the positive class.
 
-    The pair with the smaller p-value comes first.
+    The pair with the smaller p-value comes first, unless the headline is about the event.
     """
     mean, *others = (_mean(view, outcome) for view in views)
     if not others:
         return mean, None
     (sure,) = others
+    if event_first:
+        return mean, sure
     if mean.pvalue is not None and sure.pvalue is not None and mean.pvalue < sure.pvalue:
         return mean, sure
     return sure, mean
@@ -235,7 +255,6 @@ def _sentences(
     mean: Mean | None,
     other: Mean | None,
     tested: Tested,
-    recalibration: CalibratorTable,
     views: int,
 ) -> list[str]:
     """Return the headline and the sentences that follow it."""
@@ -258,25 +277,28 @@ def _sentences(
     sentences = [sentence(start), f"Statistically significant ({pvalue_clause(tested.pvalue)})."]
     if other is not None and other.off:
         sentences.append(f"Also {other.deviation()}.")
-    return [*sentences, *filter(None, [recalibration_sentence(recalibration)])]
-
-
-def _however(places: int, metrics: Metrics) -> list[str]:
-    """State which other tests of the report are significant, with the adjustment for their number."""
-    sentences = []
-    if places:
-        where = "1 subset of the data deviates" if places == 1 else f"{places:,} subsets of the data deviate"
-        sentences.append(f'However, {where} significantly; see "Where does it fail?".')
-    pvalues = {row.id: row.pvalue for row in metrics.rows if row.pvalue is not None and row.id != TEST}
-    below = sum(pvalue <= ALPHA for pvalue in pvalues.values())
-    if below:
-        adjusted = adjust_known(list(pvalues.values()))
-        held = [id for id, value in zip(pvalues, adjusted, strict=True) if value is not None and value <= ALPHA]
-        sentences.append(
-            f"Of the {len(pvalues)} other tests in the table of metrics, {below} {'has' if below == 1 else 'have'} p \u2264 {ALPHA:g}; "
-            f"after adjustment for their number, {', '.join(held) or 'none'} {'remain' if len(held) > 1 else 'remains'}."
-        )
     return sentences
+
+
+def _risk_headline(mean: Mean, top: Mean | None) -> str:
+    """State whether the risks of an event are too high, too low or too extreme."""
+    if top is not None and top.off and abs(top.gap) > EXTREME * abs(mean.gap):
+        extreme = "too extreme" if top.direction == "over" else "not extreme enough"
+        return f"Risks are {extreme}; on average they differ little: {mean.means()}."
+    if mean.off:
+        return f"Risks are too {'high' if mean.direction == 'over' else 'low'}: {mean.means()}."
+    return f"Risks are wrong in parts of their range; on average they differ little: {mean.means()}."
+
+
+def _worst_place(weaknesses: Weaknesses, rejected: bool | None, outcome: str) -> list[str]:
+    """Name the group with the largest significant gap; where the test of all rows does not reject, also another subset."""
+    found = [entry for entry in weaknesses.entries if entry.found]
+    worst = next((entry for entry in found if entry.kind == "group"), None if rejected else next(iter(found), None))
+    if worst is None:
+        return []
+    means = Mean(worst.lens, worst.mean_score, worst.rate, None, event_of(worst.lens, outcome)).means()
+    place = place_name(worst.kind, worst.name, worst.lens)
+    return [f"Significant in {place}: {means} ({pvalue_clause(worst.adjusted or 0.0)}, adjusted)."]
 
 
 def _reach(reach: float | None, mean: Mean | None, tested: Tested) -> list[str]:

@@ -110,6 +110,13 @@ class Places:
     sums: Sums
 
 
+def place_name(kind: str, name: str, lens: str) -> str:
+    """Return the name of a subset."""
+    if kind == "range":
+        kind = "confidence" if lens == "top_label" else "probability"
+    return f"{kind} {name}"
+
+
 def find_weaknesses(
     p: Predictions, views: list[View], table: BinTable | None, level: float, outcome: str = ""
 ) -> Weaknesses:

@@ -32,7 +32,7 @@ from .group_names import common_names, finder, plain_name
 from .grouped import MOST_GROUPS, GroupCells
 from .row_sums import GroupRows, RowSums, row_sums
 from .serialization import pack, unpack, well_formed
-from .sketch import NARROW_ROWS, Sketch, checked_cells, written_as
+from .sketch import Sketch, checked_cells
 
 # Up to this number of classes each has a sketch of its own by default.
 FEW_CLASSES = 50
@@ -478,17 +478,15 @@ class Sketches(Summary):
         bytes
             Versioned format with a checksum, identical on every platform.
         """
-        wide = self.n > NARROW_ROWS
         head: dict[str, Any] = {"kind_of": self.kind, "classes": list(self.classes), "cells": CELLS, "parts": []}
-        head |= written_as(wide)
         arrays = []
         for name in [ALL, *self.groups]:
             part = self.parts[name]
             kept = None if part.scores is None else [str(number) for number in part.scores]
             head["parts"].append({"group": name, "lenses": sorted(part.lenses), "scores": kept})
             for lens in sorted(part.lenses):
-                arrays += part.lenses[lens].arrays(wide)
-        return pack("Sketches", head, arrays, 1 + wide)
+                arrays += [part.lenses[lens]._cells, *part.lenses[lens]._kept]
+        return pack("Sketches", head, arrays)
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str = "content") -> Sketches:

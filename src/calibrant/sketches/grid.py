@@ -77,6 +77,12 @@ def shortcuts() -> tuple[Floats, Array, Array]:
     return guide, floors, np.maximum(starts, 1).astype(np.uint64)
 
 
+def tables() -> tuple[Floats, Floats, Array]:
+    """What the compiled loop finds cells by."""
+    guide, _, starts = shortcuts()
+    return guide, grid().edges, starts
+
+
 def _key(distance: float) -> int:
     """The exponent and six more bits."""
     return int(np.array(distance).view(np.uint64) >> _KEY)
@@ -98,13 +104,13 @@ def cell_sums(score: Array, outcome: Array) -> BinSums:
     kernel, read = (compiled(fill_cells, len(score)), compiled(read_cells, 0)) if fits else (None, None)
     if kernel is None or read is None:
         return slot_sums(score, outcome, slots, CELLS)
-    edges, guide, floors, starts = grid().edges, *shortcuts()
+    floors = shortcuts()[1]
     totals = Totals(CELLS + 1)
 
     def work(start: int, stop: int) -> None:
         cells = np.zeros((CELLS + 1, 2), np.uint64)
         sums = np.zeros((4, CELLS + 1), np.int64)
-        kernel(score[start:stop], outcome[start:stop], guide, edges, starts, cells)
+        kernel(score[start:stop], outcome[start:stop], tables(), cells)
         read(cells, floors, sums, NO_CELLS)
         rows, positives, high, low = sums
         totals.add(rows, high, low, positives)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..binning.exact_sums import REST_BITS, BinSums, CellSums
 from ..util.blocks import map_blocks
 from ..util.kernels import LOW_BITS, LOW_MASK, compiled, fill_cells, fill_groups, read_cells
-from .grid import CELLS, grid, shortcuts, slots
+from .grid import CELLS, shortcuts, slots, tables
 from .sketch import Sketch
 
 Array = NDArray[Any]
@@ -76,7 +76,7 @@ class GroupCells:
             read = compiled(read_cells, 0) or read_cells
             for group, waiting in enumerate(self.packed_rows[:, 0].tolist()):
                 rows = self.scores[group, :waiting], self.outcomes[group, :waiting]
-                fill(*rows, *_tables(), self.packed[group])
+                fill(*rows, tables(), self.packed[group])
             self.scores = self.outcomes = np.zeros(0)
             sums = np.zeros((len(CellSums._fields), CELLS + 1), np.int64)
             # One array for all groups, of which what is not needed takes no memory.
@@ -102,7 +102,7 @@ class GroupCells:
             self.packed_rows = np.zeros((self.groups, 2), np.uint64)
         for start in range(0, len(score), PACKED_ROWS):
             rows = [values[start : start + PACKED_ROWS] for values in (score, outcome, group)]
-            kernel(*rows, *_tables(), self.scores, self.outcomes, self.packed_rows, self.packed)
+            kernel(*rows, tables(), self.scores, self.outcomes, self.packed_rows, self.packed)
             for full in np.flatnonzero(self.packed_rows[:, 1] >= PACKED_ROWS).tolist():
                 sums, held = np.zeros((4, CELLS + 1), np.int64), np.empty((5, CELLS), np.int64)
                 count = read(self.packed[full], shortcuts()[1], sums, held)
@@ -150,12 +150,6 @@ class GroupCells:
         # The list is merged when it has doubled, so that a row takes part in few merges.
         if sum(len(keys) for keys, _ in self.runs[1:]) > len(self.runs[0][0]):
             self.runs = [_merged(self.runs)]
-
-
-def _tables() -> tuple[Array, Array, Array]:
-    """What `fill_cells` finds cells by."""
-    guide, _, starts = shortcuts()
-    return guide, grid().edges, starts
 
 
 def _keys(score: Array, outcome: Array, group: Array) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import CalibrantError, FileError, InputTypeError
 
-MAGIC, VERSION = b"CALIBRANT\0", 2
+MAGIC, VERSION = b"CALIBRANT\0", 3
 _HEAD = struct.Struct("<10sHIQ")  # magic, version, length of the header, length of the integers before compression
 _CHECK = 32
 MOST_BYTES = 4 << 30
@@ -27,12 +27,12 @@ MOST_EMPTY = 1024
 Integers = NDArray[np.int64]
 
 
-def pack(kind: str, head: dict[str, Any], arrays: Sequence[Integers], version: int = 1) -> bytes:
+def pack(kind: str, head: dict[str, Any], arrays: Sequence[Integers]) -> bytes:
     """Serialize a header and arrays; the bytes are identical on every platform. Readers reject unknown versions."""
     lengths = [len(array) for array in arrays]
     text = json.dumps({**head, "kind": kind, "lengths": lengths}, sort_keys=True, ensure_ascii=True).encode()
     body = b"".join(np.ascontiguousarray(array, "<i8").tobytes() for array in arrays)
-    content = _HEAD.pack(MAGIC, version, len(text), len(body)) + text + zlib.compress(body, 6)
+    content = _HEAD.pack(MAGIC, VERSION, len(text), len(body)) + text + zlib.compress(body, 6)
     return content + hashlib.sha256(content).digest()
 
 
@@ -44,10 +44,8 @@ def unpack(kind: str, content: bytes, name: str = "content") -> tuple[dict[str, 
     if len(content) < _HEAD.size + _CHECK or content[: len(MAGIC)] != MAGIC:
         raise FileError(name, "are not calibrant bytes, or are truncated", "write them again")
     _, version, head_bytes, body_bytes = _HEAD.unpack_from(content)
-    if version > VERSION:
-        raise FileError(
-            name, f"have version {version}; this version of calibrant reads up to {VERSION}", "update calibrant"
-        )
+    if version != VERSION:
+        raise FileError(name, f"have version {version}; this version of calibrant reads {VERSION}", "write them again")
     if hashlib.sha256(content[:-_CHECK]).digest() != content[-_CHECK:]:
         raise FileError(name, "do not match their checksum: they are corrupt or truncated", "write them again")
     if body_bytes > min(MOST_BYTES, max(MUCH, MOST_GROWTH * len(content))):

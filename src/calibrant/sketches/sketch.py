@@ -38,8 +38,8 @@ Counts = NDArray[np.int64]
 
 # Metrics weight counts in double precision, which represents every integer up to this one.
 MOST_ROWS = 1 << 53
-# Up to this number of rows the serialized form is that of the first version, whose sums of scores have 20 high and 42 low bits.
-NARROW_ROWS = 1 << 40
+# Up to this number of rows with counts, sums of scores fit into 20 high and 42 low bits.
+MOST_COUNTED = 1 << 40
 # Absolute and relative differences due to the order of summation and to the last step of iterative fits.
 ROUNDING, RELATIVE = 5e-12, 1e-11
 # Tolerance of the solver of linear programs.
@@ -424,23 +424,7 @@ class Sketch(Summary):
         bytes
             Versioned format with a checksum, identical on every platform.
         """
-        wide = self.n > NARROW_ROWS
-        return pack("Sketch", {"lens": self.lens, "cells": CELLS, **written_as(wide)}, self.arrays(wide), 1 + wide)
-
-    def arrays(self, wide: bool) -> list[Counts]:
-        """Return the arrays that are serialized.
-
-        Parameters
-        ----------
-        wide : bool
-            Whether to use the form for any number of rows; otherwise that of the first version.
-
-        Returns
-        -------
-        list of ndarray
-            Cells, rows, positives and the two parts of the sums of scores.
-        """
-        return [self._cells, *(self._kept if wide else self._kept.narrow)]
+        return pack("Sketch", {"lens": self.lens, "cells": CELLS}, [self._cells, *self._kept])
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Sketch:
@@ -480,26 +464,17 @@ class Sketch(Summary):
         return f"Sketch({self.lens}, {self.n:,} rows in {len(self._cells):,} cells)"
 
 
-def written_as(wide: bool) -> dict[str, Any]:
-    """The header entry for the form of the sums; empty for the form of the first version."""
-    return {"rest_bits": REST_BITS} if wide else {}
-
-
 def checked_cells(arrays: list[Counts], head: Mapping[str, Any]) -> tuple[Counts, CellSums]:
     """Validate cells and sums that were read."""
-    where, rows, positives, high, low = arrays
+    where, rows, positives, whole, rest = arrays
     if head["cells"] != CELLS:
         raise ArgumentError("content", f"have a grid of {head['cells']} cells instead of {CELLS}", "write them again")
-    rest_bits = head.get("rest_bits", LOW_BITS)
-    if rest_bits not in (LOW_BITS, REST_BITS):
-        raise ArgumentError("content", f"have sums of {rest_bits!r} bits, which no version writes", "write them again")
     rising = len(where) == 0 or (where[0] >= 0 and where[-1] < CELLS and (np.diff(where) > 0).all())
     counts = (rows > 0).all() and (positives >= 0).all() and (positives <= rows).all()
-    sums = (high >= 0).all() and (low >= 0).all() and (low < 1 << rest_bits).all()
+    sums = (whole >= 0).all() and (rest >= 0).all() and (rest < 1 << REST_BITS).all()
     if not (len({len(array) for array in arrays}) == 1 and rising and counts and sums):
         raise ArgumentError("content", "have impossible numbers", "write them again")
-    kept = (rows, positives, high, low)
-    return where, CellSums(*kept) if rest_bits == REST_BITS else CellSums.of(BinSums(*kept))
+    return where, CellSums(rows, positives, whole, rest)
 
 
 def sketch_views(sketches: Sequence[Sketch]) -> list[View]:
@@ -534,7 +509,7 @@ def cell_views(sums: BinSums | CellSums, low: Floats, high: Floats, sizes: Count
 
 def _counted(view: View, weight: Counts) -> Sketch:
     """The sketch of rows with counts. Large counts are split into high and low bits, and the sketch of the high bits is doubled repeatedly."""
-    if weight.sum() <= NARROW_ROWS:
+    if weight.sum() <= MOST_COUNTED:
         return Sketch.of_sums(_counted_sums(view, weight), view.lens)
     bits = max(1, 40 - len(weight).bit_length())
     found, more = _counted(view, weight & ((1 << bits) - 1)), _counted(view, weight >> bits)

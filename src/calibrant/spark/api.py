@@ -39,11 +39,9 @@ def sketch(
     label: str,
     prob: str | list[str],
     by: str | None = None,
-    counts: str | None = None,
     classes: Any = None,
     input: Literal["prob", "logit", "confidence"] = "prob",
     lenses: Iterable[str] | None = None,
-    scores: bool = True,
     normalize: bool | float = False,
     clip: bool = False,
 ) -> Sketches:
@@ -65,16 +63,12 @@ def sketch(
         matched by name unless `classes` is given, others by position.
     by : str, optional
         Column of groups; each group has sketches of its own.
-    counts : str, optional
-        Column with the number of identical rows that each row represents.
     classes : sequence, optional
         Class names in the order of the probabilities.
     input : {"prob", "logit", "confidence"}, default "prob"
         What the columns `prob` hold.
     lenses : iterable of str, optional
         Lenses to keep a sketch of; see `Sketches.of`.
-    scores : bool, default True
-        Whether to keep the sums over whole rows that `brier`, `nll` and `ecd` need.
     normalize : bool or float, default False
         Whether to rescale each row of probabilities to sum to 1. A number leaves the rows as they are, and is the largest accepted
         deviation of a sum from 1; by default this follows the precision of the data.
@@ -91,8 +85,8 @@ def sketch(
     ColumnError
         If a column does not exist.
     LabelError
-        If labels are invalid; errors name the column, the partition and the row within it. Likewise `ProbabilityError`, `WeightError`
-        and `GroupError`.
+        If labels are invalid; errors name the column, the partition and the row within it. Likewise `ProbabilityError` and
+        `GroupError`.
     MissingDependencyError
         If calibrant is missing on the executors or has another version there.
 
@@ -109,14 +103,13 @@ def sketch(
     True
     """
     _check_frame(df)
-    columns = _columns_of(df, label, prob, by, counts)
+    columns = _columns_of(df, label, prob, by)
     if classes is None:
         columns = replace(columns, prob=_in_order(columns.prob, prob, range(len(columns.prob))))
     plan = {
         "columns": vars(columns),
         "classes": None if classes is None else class_names(classes, len(classes)),
         "lenses": None if lenses is None else tuple(lenses),
-        "scores": scores,
         "keywords": {"input": input, "normalize": normalize, "clip": clip},
     }
     # Spark would parse other names, such as those with dots.
@@ -125,7 +118,7 @@ def sketch(
     merged = partials.repartition(MERGERS, "partition").mapInArrow(_task("merge", plan), PARTIAL)
     total = added(Partial.of_row(row.asDict()) for row in merged.collect())
     if total is None:
-        raise ShapeError("df", "has no rows, or all counts are zero", "check the filter or table it came from")
+        raise ShapeError("df", "has no rows", "check the filter or table it came from")
     if total.error is not None:
         raise total.error
     assert total.sketches is not None
@@ -188,7 +181,7 @@ def apply(
     _check_frame(df)
     fitted = _fitted(calibrator)
     text = to_text(fitted)  # raises if it is not fitted
-    columns = _columns_of(df, None, prob, by, None)
+    columns = _columns_of(df, None, prob, by)
     columns = replace(columns, prob=_in_order(columns.prob, prob, fitted.classes_.tolist()))
     _check_calibrator(fitted, columns)
     if not isinstance(out, str) or out.lower() in [name.lower() for name in df.columns]:
@@ -260,12 +253,10 @@ def _check_frame(df: Any) -> None:
         raise MissingDependencyError("pyarrow", "is not installed", "run pip install 'calibrant[spark]'") from None
 
 
-def _columns_of(df: Any, label: str | None, prob: Any, by: str | None, counts: str | None) -> Columns:
+def _columns_of(df: Any, label: str | None, prob: Any, by: str | None) -> Columns:
     """The requested columns, each of which must exist exactly once."""
     existing = list(df.columns)
-    single = [
-        (argument, name) for argument, name in (("label", label), ("by", by), ("counts", counts)) if name is not None
-    ]
+    single = [(argument, name) for argument, name in (("label", label), ("by", by)) if name is not None]
     for argument, name in single:
         if not isinstance(name, str):
             raise ColumnError(argument, f"must be the name of a column; got {name!r}")
@@ -282,7 +273,7 @@ def _columns_of(df: Any, label: str | None, prob: Any, by: str | None, counts: s
     for name in (*found, *(name for _, name in single)):
         if existing.count(name) > 1:
             raise ColumnError("df", f"has two columns named {name!r}", "rename one of them")
-    return Columns(label, tuple(found), not one, by, counts)
+    return Columns(label, tuple(found), not one, by)
 
 
 def _in_order(names: tuple[str, ...], prob: Any, classes: Sequence[Any]) -> tuple[str, ...]:

@@ -40,17 +40,11 @@ class Columns:
     spread: bool
     """Whether each class has a column of its own."""
     by: str | None
-    counts: str | None
 
     @property
     def roles(self) -> list[tuple[str, str]]:
         """The argument and the name of each column, in the order in which they are sent."""
-        found = [
-            ("label", self.label),
-            *(("prob", name) for name in self.prob),
-            ("by", self.by),
-            ("counts", self.counts),
-        ]
+        found = [("label", self.label), *(("prob", name) for name in self.prob), ("by", self.by)]
         return [(argument, name) for argument, name in found if name is not None]
 
     @property
@@ -131,12 +125,10 @@ def fill(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
             continue  # Spark expects a task to read all its input
         try:
             known = None if total is None or total.sketches is None else len(total.sketches.classes)
-            part = _sketched(plan, columns, table, known)
-            found = None if part is None else Partial(partition, part)
+            found = Partial(partition, _sketched(plan, columns, table, known))
         except CalibrantError as error:
             found = Partial(partition, error=located(error, columns, partition, before))
-        if found is not None:
-            total = found if total is None else total.plus(found)
+        total = found if total is None else total.plus(found)
         before += table.num_rows
     if total is not None:
         yield total.batch()
@@ -189,22 +181,18 @@ def _chunks(batches: Iterable[Any]) -> Iterator[Any]:
         yield pa.Table.from_batches(held)
 
 
-def _sketched(plan: dict[str, Any], columns: Columns, table: Any, known: int | None) -> Sketches | None:
-    """The sketches of a table, with `known` classes if rows came before; None if all counts are 0."""
+def _sketched(plan: dict[str, Any], columns: Columns, table: Any, known: int | None) -> Sketches:
+    """The sketches of a table, with `known` classes if rows came before."""
     reading = dict(plan["keywords"])
     if columns.by is not None:
         reading["groups"] = table.column(columns.by)
-    if columns.counts is not None:
-        reading["counts"] = table.column(columns.counts)
-        if not np.any(reading["counts"].to_numpy()):
-            return None
     names = plan["classes"]
     probs = _scores([table.column(name).combine_chunks() for name in columns.prob], len(names) if names else known)
     k = 2 if probs.ndim == 1 else probs.shape[1]
     if reading.get("input") != "confidence":
         reading["classes"] = names or range(k)  # not those of the labels, which may differ between partitions
     predictions = Predictions(table.column(columns.label), probs, **reading)
-    return Sketches.of(predictions, lenses=plan["lenses"], scores=plan["scores"])
+    return Sketches.of(predictions, lenses=plan["lenses"])
 
 
 def _scores(arrays: list[Any], known: int | None) -> Array:

@@ -67,9 +67,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
     return result
 
 
-def top_rows(
-    probs: Any, bits: Any, labels: Any, columns: int, one: Any, zero: Any, tolerance: float, top: Any, correct: Any
-) -> int:
+def top_rows(probs: Any, bits: Any, labels: Any, one: Any, zero: Any, tolerance: float, top: Any, correct: Any) -> int:
     """Check rows of probabilities and labels, and find the largest entry of each row and whether it belongs to the label.
 
     `probs` is flat. `bits` is the same memory as unsigned integers: for numbers in [0, 1] they have the same order, and everything
@@ -77,6 +75,7 @@ def top_rows(
     Returns the first row that needs further checks, or -1.
     """
     half = 0.5 * (1.0 + tolerance)
+    columns = probs.size // labels.size
     width = np.uint64(columns)  # unsigned indices avoid the check for negative ones
     for i in range(labels.size):
         first = np.uint64(i) * width
@@ -98,37 +97,6 @@ def top_rows(
             hit = earlier == 0
         top[i] = best
         correct[i] = hit
-    return -1
-
-
-def top_rows_narrow(
-    probs: Any, bits: Any, labels: Any, columns: int, one: Any, zero: Any, tolerance: float, top: Any, correct: Any
-) -> int:
-    """`top_rows` for few classes: without data-dependent branches, and two rows at a time for instruction-level parallelism."""
-    width = np.uint64(columns)
-    for start in range(0, labels.size, 2):
-        i = np.uint64(start)
-        j = np.uint64(min(start + 1, labels.size - 1))  # an odd last row is processed twice
-        first_i, first_j = i * width, j * width
-        best_i, best_j = bits[first_i], bits[first_j]
-        where_i, where_j = np.uint32(0), np.uint32(0)
-        total_i, total_j = zero + probs[first_i], zero + probs[first_j]
-        for k in range(np.uint64(1), width):
-            entry_i, entry_j = bits[first_i + k], bits[first_j + k]
-            where_i = np.uint32(k) if entry_i > best_i else where_i
-            where_j = np.uint32(k) if entry_j > best_j else where_j
-            best_i = entry_i if entry_i > best_i else best_i
-            best_j = entry_j if entry_j > best_j else best_j
-            total_i += probs[first_i + k]
-            total_j += probs[first_j + k]
-        low, high = min(labels[i], labels[j]), max(labels[i], labels[j])
-        off = max(abs(total_i - 1.0), abs(total_j - 1.0))
-        if max(best_i, best_j) > one or not off <= tolerance or low < 0 or high >= columns:
-            return start
-        top[i] = best_i
-        top[j] = best_j
-        correct[i] = where_i == np.uint32(labels[i])
-        correct[j] = where_j == np.uint32(labels[j])
     return -1
 
 
@@ -179,55 +147,8 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
         sums[0, cell, 1] += fixed & LOW_MASK
 
 
-def fill_single_bins(score: Any, outcome: Any, bins: int, sums: Any) -> None:
-    """`fill_bins` of float32 scores and at most 128 bins; ``sums[2 * slot + outcome]`` holds the count, high part and low part.
-
-    A key is a score in units of 2^-30 with the outcome above it. The product with the number of bins, rounded up, has the cell above
-    30 bits: slot k at k, and at k + 2 * bins for the outcome 1. These products are added, so that one addition does for a row, with
-    the count above a sum of 2^12 rows. Only scores below 2^-7 have digits below 2^-30, and all of them are in the first bin: it has
-    what the sum of all scores, modulo 2^64, exceeds the units by.
-    """
-    keys = np.empty(BUFFER_ENTRIES, np.uint32)
-    words = np.empty((4, 512), np.uint64)
-    words[:, : 3 * bins + 1] = 0
-    half, last_cell, count_bits = np.uint64(30), np.uint64(511), np.uint64(51)
-    scale, below = np.uint64(np.uint32(bins)), np.uint64((1 << 30) - 1)
-    step = (np.uint64(1) << count_bits) + below
-    total, units = np.uint64(0), np.uint64(0)
-    for first in range(0, score.size, 1 << 14):
-        stop = min(first + (1 << 14), score.size)
-        for begin in range(first, stop, BUFFER_ENTRIES):
-            end = min(begin + BUFFER_ENTRIES, stop)
-            scores, outcomes = score[begin:end], outcome[begin:end]
-            for i in range(scores.size):
-                total += np.uint64(np.int64(np.float64(scores[i]) * SCALE))
-                keys[i] = np.uint32(scores[i] * np.float32(2.0**30)) + (np.uint32(outcomes[i]) << np.uint32(31))
-            whole = scores.size // 4 * 4
-            for start in range(0, whole, 4):
-                for lane in range(4):
-                    word = np.uint64(keys[start + lane]) * scale + step
-                    words[lane, (word >> half) & last_cell] += word
-            for last in range(whole, scores.size):
-                word = np.uint64(keys[last]) * scale + step
-                words[0, (word >> half) & last_cell] += word
-        for place in range(2 * bins + 2):
-            label = place & 1
-            cell = (place >> 1) + 2 * bins * label
-            rows, products = np.uint64(0), np.uint64(0)
-            for lane in range(4):
-                rows += words[lane, cell] >> count_bits
-                products += words[lane, cell] & ((np.uint64(1) << count_bits) - np.uint64(1))
-                words[lane, cell] = 0
-            part = (products - rows * below) // scale - (rows * np.uint64(label) << np.uint64(31))
-            units += part
-            sums[place, 0] += np.int64(rows)
-            sums[place, 1] += np.int64(part >> np.uint64(10))
-            sums[place, 2] += np.int64(part & np.uint64(1023)) << 32
-    sums[2, 2] += np.int64(total - (units << np.uint64(32)))
-
-
-def fill_cells(score: Any, outcome: Any, guide: Any, edges: Any, starts: Any, cells: Any) -> None:
-    """Add rows to the cells of a sketch.
+def fill_cells(score: Any, outcome: Any, tables: Any, cells: Any) -> None:
+    """Add rows to the cells of a sketch, given the tables `guide`, `edges` and `starts` of its grid.
 
     A product finds the cell among those of the same width, unless it comes so near an edge that rounding may have carried it
     over; then a comparison decides. Towards 0 and 1, where cells are narrower, the leading bits of the distance give a cell
@@ -237,6 +158,7 @@ def fill_cells(score: Any, outcome: Any, guide: Any, edges: Any, starts: Any, ce
     positives in 20, and in 24 the sum of the leading parts, which wraps around too. `read_cells` tells the sums from them as
     long as there are fewer than 2^20 rows.
     """
+    guide, edges, starts = tables
     scale, passed, near, beyond = guide[0], np.uint64(guide[1]), guide[2], guide[3]
     one, last = np.uint64(1), np.uint64(edges.size - 1)
     lowest, last_key = np.uint64(guide[4]), np.uint64(starts.shape[1] - 1)
@@ -267,16 +189,7 @@ def fill_cells(score: Any, outcome: Any, guide: Any, edges: Any, starts: Any, ce
 
 
 def fill_groups(
-    score: Any,
-    outcome: Any,
-    group: Any,
-    guide: Any,
-    edges: Any,
-    starts: Any,
-    scores: Any,
-    outcomes: Any,
-    rows: Any,
-    cells: Any,
+    score: Any, outcome: Any, group: Any, tables: Any, scores: Any, outcomes: Any, rows: Any, cells: Any
 ) -> Any:
     """`fill_cells` for the cells of each group, ``cells[group]``, which do not fit into cache together.
 
@@ -296,7 +209,7 @@ def fill_groups(
         if place == room:
             for cell in range(0, cells.shape[1], 4):  # those of a line of cache
                 fetched += cells[own, cell, 1]
-            fill_cells(scores[own], outcomes[own], guide, edges, starts, cells[own])
+            fill_cells(scores[own], outcomes[own], tables, cells[own])
             rows[own, 1] += room
             place = np.uint64(0)
         rows[own, 0] = place

@@ -22,3 +22,16 @@ def partial_sums(values: NDArray[Any]) -> list[float]:
     whole = len(values) // RUN * RUN
     runs = values[:whole].reshape(-1, RUN).sum(axis=1, dtype=np.float64)
     return [*runs.tolist(), *values[whole:].tolist()]
+
+
+def cumulative_sums(columns: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the sums of the first, the first two, ... columns of each row, rounded once: what each addition loses is carried along."""
+    sums = np.empty(columns.shape)
+    total, lost = np.zeros(len(columns)), np.zeros(len(columns))
+    for index, column in enumerate(columns.T.astype(np.float64)):
+        new = total + column
+        kept = new - total
+        lost += (total - (new - kept)) + (column - kept)
+        sums[:, index] = new + lost
+        total = new
+    return sums

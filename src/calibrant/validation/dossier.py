@@ -11,12 +11,11 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from ..errors import ArgumentError
-from ..metrics.properties import PROPERTIES
 from ..metrics.registry import catalogue
 from ..reporting.templates import environment
 from ..util.results import Result, markdown_table, markdown_text, plain_value
 from .identities import ENGINES, compare_identity, has_spark, identities, problem
-from .installation import installation, origin
+from .installation import installation
 from .references import GROUPS, Compared, Reference, compare, load, stored_json
 from .traceability import trace, without_outside_source
 
@@ -128,7 +127,7 @@ class Dossier(Result):
     def _render(self, form: str, *, autoescape: bool, **filters: Any) -> str:
         """Render the document with the macros of a form."""
         here = self.installation
-        names = ("calibrant", "python", "implementation", "platform", "origin", "checksum")
+        names = ("calibrant", "python", "implementation", "platform", "checksum")
         results = Counter(entry["result"] for entry in self.traceability)
         page: str = (
             environment(autoescape=autoescape, list_values=lambda entry: list(entry.values()), **filters)
@@ -155,10 +154,8 @@ def _markdown_rows(rows: Sequence[Sequence[Any]], headings: Sequence[str]) -> st
 
 
 NAMED = {
-    "installation": "files of the wheel",
     **GROUPS,
     "identities": "bit-identities",
-    "reversed": "definitions, rows in reversed order",
 }
 # Content of the file of simulations, and those of its tables that show whether a test or interval has its level.
 SIMULATED = ("about", "how", "size", "few", "power", "coverage", "tests", "scores", "verdicts")
@@ -171,14 +168,14 @@ def validate(*, deep: bool = False, only: str | None = None) -> Dossier:
     """Compare what this installation computes with stored reference values.
 
     The values are of these sources: every metric's definition evaluated slowly by independent code, packages of R and of Python, and an earlier
-    version of calibrant. If it was installed from a wheel, its files are compared with those of the wheel. Further rows check that the order of rows, chunks, threads and engines do not change a bit. No network is used, and the
+    version of calibrant. Further rows check that the order of rows, chunks, threads and engines do not change a bit. No network is used, and the
     result depends on the installation only.
 
     Parameters
     ----------
     deep : bool, default False
-        Whether to evaluate all stored values; otherwise one of the two of each test and interval is evaluated. It also evaluates
-        the definitions with the rows in reversed order, and starts Spark where it is installed.
+        Whether to evaluate all stored values; otherwise one of the two of each test and interval is evaluated. It also
+        starts Spark where it is installed.
     only : str, optional
         Evaluate only the row with this id, or all rows whose id begins with this text or matches it as a pattern: ``"definitions/ece/"``,
         ``"*/PlattScaling/*"``.
@@ -212,34 +209,15 @@ def validate(*, deep: bool = False, only: str | None = None) -> Dossier:
     if same := [row for row in chosen if row.kind == "identity"]:
         with problem() as arrays:
             identical = [compare_identity(row, arrays) for row in same]
-    found = [_files(row) if row.kind == "installation" else compare(row) for row in chosen if row.kind != "identity"]
-    found += identical
+    found = [*(compare(row) for row in chosen if row.kind != "identity"), *identical]
     found.sort(key=lambda check: check.passed)
-    every = [*_of_wheel(), *(row for group in GROUPS for row in load(group)), *identities(spark=deep)]
+    every = [*(row for group in GROUPS for row in load(group)), *identities(spark=deep)]
     traced = trace(every if only is None else chosen, found)
     simulated = stored_json("simulations")
     performance = {name: simulated[name] for name in SIMULATED} | {"times": stored_json("benchmarks")}
     return Dossier(
         installation(), tuple(found), performance, _limits(every), _selection(deep, only), traced,
     )  # fmt: skip
-
-
-def _of_wheel() -> list[Reference]:
-    """Return the row that compares the files with those of the wheel, if the package was installed from one."""
-    if origin().kind != "wheel":
-        return []
-    return [
-        Reference(
-            "installation/files/1", "files", "installation", "from calibrant.validation.installation import changed_files; len(changed_files())", "the files of the package",
-            0.0, "RECORD of the wheel", "SHA-256 of each file", 0.0, "the same bytes",
-        )
-    ]  # fmt: skip
-
-
-def _files(reference: Reference) -> Compared:
-    """Compare the files with those of the wheel."""
-    changed = origin().changed
-    return Compared(reference, float(len(changed)), "; ".join(changed))
 
 
 def _named(only: str, deep: bool) -> list[Reference]:
@@ -265,16 +243,7 @@ def _rows(deep: bool) -> list[Reference]:
         kept = {some[place % len(some)].id for place, some in enumerate(slow.values())}
         stored = [row for row in stored if row.kind in QUICK or row.id in kept]
     outside = [row for group in GROUPS if group != "stored" for row in load(group)]
-    rows = [*_of_wheel(), *outside, *stored, *identities(spark=deep)]
-    if deep:
-        rows += [
-            Reference(**{**vars(row), "id": row.id.replace("definitions", "reversed", 1)})
-            for row in load("definitions")
-            # Arrays in these words are not, or not all, columns that are reversed with the rows.
-            if row.kind == "metric"
-            and PROPERTIES["reproducible"].holds(catalogue[row.topic])
-            and not any(word in row.call for word in ("groups=", "features=", "knots="))
-        ]
+    rows = [*outside, *stored, *identities(spark=deep)]
     return rows
 
 

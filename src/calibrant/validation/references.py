@@ -39,7 +39,7 @@ class Reference:
         The metric, test, calibrator or decision.
     kind : str
         ``"metric"``, ``"test"``, ``"interval"``, ``"calibrator"``, ``"decision"``, ``"summary"`` (curves, decompositions and tables of several
-        measures), ``"identity"`` or ``"installation"``.
+        measures), or ``"identity"``.
     call : str
         The call, in Python.
     data : str
@@ -131,10 +131,7 @@ def load(group: str) -> list[Reference]:
 
 def compare(reference: Reference) -> Compared:
     """Evaluate the call of a reference value here."""
-    group = reference.id.partition("/")[0]
-    arrays = _arrays("definitions" if group == "reversed" else group, reference.data)
-    if group == "reversed":
-        arrays = {name: values[::-1] for name, values in arrays.items()}
+    arrays = _arrays(reference.id.partition("/")[0], reference.data)
     return Compared(reference, *evaluate(reference.call, arrays))
 
 

@@ -15,7 +15,7 @@ from ..metrics.registry import catalogue
 from .references import Compared, Reference
 
 # Groups whose values come from this package itself.
-INSIDE = ("stored", "identities", "installation")
+INSIDE = ("stored", "identities")
 
 
 def trace(references: Iterable[Reference], checks: Iterable[Compared]) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ def without_outside_source(references: Iterable[Reference]) -> list[list[str]]:
     """Kinds, and the topics of which no value is from another source than this package."""
     topics: dict[tuple[str, str], bool] = {}
     for row in references:
-        if row.kind not in ("identity", "installation"):
+        if row.kind != "identity":
             key = (row.kind, row.topic)
             topics[key] = topics.get(key, False) or not row.id.startswith(INSIDE)
     inside = sorted(key for key, outside in topics.items() if not outside)
@@ -74,8 +74,6 @@ def _said(kind: str, topic: str, row: Reference) -> tuple[str, str]:
             "threads",
             "chunks",
         ) else f"The same bits by {topic}", row.reason
-    if kind == "installation":
-        return "The files are those of the wheel", "RECORD of the wheel"
     metric = catalogue[topic] if topic in set(catalogue) else None
     called = re.search(rf"\bcal\.((?:\w+\.)*{topic})\(", row.call)
     path = called[1] if called else topic  # such as decision.aurc

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, LensError
 from ..input.predictions import Predictions
 from ..util.blocks import map_blocks, rows_per_block
-from .view import ClassColumns, FixedRest, RestOfColumns, Rows, VectorView, View, rounding_of, sigmoid
+from ..util.sums import cumulative_sums
+from .view import ClassColumns, FixedRest, RestOfColumns, VectorView, View, rounding_of, sigmoid
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -193,13 +194,13 @@ def single_event(views: Sequence[AnyView]) -> str:
 
 
 def _view(p: Predictions, score: Array, outcome: Array | None, lens: str, **more: Any) -> View:
-    return View(score, outcome, p.weight, p.weight_kind, rows=Rows(p), lens=lens, **more)
+    return View(score, outcome, p.weight, p.weight_kind, rows=p, lens=lens, **more)
 
 
 def _vector(
     p: Predictions, probs: Array, labels: Array | None, soft: Array | None, lens: str, **more: Any
 ) -> VectorView:
-    return VectorView(probs, labels, soft, p.weight, p.weight_kind, rows=Rows(p), lens=lens, **more)
+    return VectorView(probs, labels, soft, p.weight, p.weight_kind, rows=p, lens=lens, **more)
 
 
 def _binary(p: Predictions) -> list[AnyView]:
@@ -518,7 +519,7 @@ def _cumulative(p: Predictions) -> Array:
     found = np.empty((p.k - 1, p.n))
 
     def work(start: int, stop: int) -> None:
-        sums = np.cumsum(p.probs[start:stop, :-1], axis=1, dtype=np.float64)
+        sums = cumulative_sums(p.probs[start:stop, :-1])
         near = np.round(sums, 15)
         decimal = np.abs(near - sums) <= 2.0**-52 * sums
         decimal[:, 0] = False  # a single probability, not a sum

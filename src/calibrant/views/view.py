@@ -74,67 +74,6 @@ def _log_sum_above_one(z: Floats) -> Floats:
     return np.asarray(logs)
 
 
-class Rows:
-    """Further data of the rows of a view, for metrics that need them (``needs=``)."""
-
-    def __init__(self, predictions: Predictions) -> None:
-        self._predictions = predictions
-
-    @property
-    def labels(self) -> Array | None:
-        """True class of each row; None for soft labels and for confidences."""
-        return None if self._predictions.kind == "confidence" else self._predictions.labels
-
-    @property
-    def classes(self) -> int:
-        """Number of classes."""
-        return self._predictions.k
-
-    @property
-    def names(self) -> tuple[Any, ...] | None:
-        """Names of the classes in the order of the columns, if known."""
-        return self._predictions.classes
-
-    @property
-    def exclusive_classes(self) -> int | None:
-        """Number of classes of which each row has one; None for several labels per row, and for confidences."""
-        return self._predictions.k if self._predictions.kind in ("binary", "multiclass") else None
-
-    @property
-    def is_multilabel(self) -> bool:
-        """Whether a row may have several classes."""
-        return self._predictions.kind == "multilabel"
-
-    @property
-    def predicted(self) -> Array:
-        return self._predictions.predicted
-
-    @property
-    def kept(self) -> Array | None:
-        """Mask of the input rows that are present, if rows of weight 0 were dropped."""
-        return self._predictions.kept
-
-    @property
-    def groups(self) -> Array | None:
-        return self._predictions.groups
-
-    @property
-    def groupings(self) -> tuple[Any, ...]:
-        return self._predictions.groupings
-
-    @property
-    def features(self) -> Array | None:
-        return self._predictions.features
-
-    def take(self, rows: Array) -> Rows:
-        """Return the data of some of the rows."""
-        return Rows(self._predictions.take(rows))
-
-    def part(self) -> None:
-        """Clear the views cached with the predictions, which would otherwise form a reference cycle."""
-        self._predictions.views.clear()
-
-
 class Prefix:
     """Prefix sums up to the end of each tie group, in increasing order of the score; the first entry is 0. Each is computed on first use."""
 
@@ -312,8 +251,8 @@ class View(_Weighted):
         Weight of each row.
     weight_kind : {"unit", "counts", "importance"}, default "unit"
         Kind of the weights.
-    rows : Rows, optional
-        Further data of the rows: labels, groups, features.
+    rows : Predictions, optional
+        Predictions that the rows are of, with labels, groups and features.
     lens : str, default "binary"
         Name of the lens.
     log_odds : numpy.ndarray of shape (N,), optional
@@ -354,7 +293,7 @@ class View(_Weighted):
         weight: Array | None = None,
         weight_kind: WeightKind = "unit",
         *,
-        rows: Rows | None = None,
+        rows: Predictions | None = None,
         lens: str = "binary",
         log_odds: Array | None = None,
         column: tuple[ClassColumns, int] | None = None,
@@ -632,8 +571,8 @@ class VectorView(_Weighted):
         Weight of each row.
     weight_kind : {"unit", "counts", "importance"}, default "unit"
         Kind of the weights.
-    rows : Rows, optional
-        Further data of the rows: groups, features.
+    rows : Predictions, optional
+        Predictions that the rows are of, with groups and features.
     lens : str, default "canonical"
         Name of the lens.
     logits : numpy.ndarray, optional
@@ -675,7 +614,7 @@ class VectorView(_Weighted):
         weight: Array | None = None,
         weight_kind: WeightKind = "unit",
         *,
-        rows: Rows | None = None,
+        rows: Predictions | None = None,
         lens: str = "canonical",
         logits: Array | None = None,
         score_column: int | None = None,

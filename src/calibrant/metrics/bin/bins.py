@@ -41,9 +41,9 @@ def proportional_ece(table: BinTable) -> float:
     """Mean over bins of the absolute difference between mean score and outcome rate divided by the mean score."""
     excess = np.abs(table.excess)
     # The share of a bin times its gap over its mean score; scores of 0 alone have no error if no event occurred.
-    terms = np.divide(
-        table.weight * excess, table.score_sum, out=np.where(excess > 0, np.inf, 0.0), where=table.score_sum > 0
-    )
+    infinite = np.where(excess > 0, np.inf, 0.0)
+    with np.errstate(over="ignore"):
+        terms = np.divide(table.weight * excess, table.score_sum, out=infinite, where=table.score_sum > 0)
     return math.fsum(terms) / table.total
 
 

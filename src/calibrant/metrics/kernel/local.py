@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from ...binning.rules import BinningRule
 from ...errors import ArgumentError, InputTypeError, UndefinedMetricError, WeightsNotSupportedError
+from ...input.predictions import Predictions
 from ...util.blocks import map_blocks
 from ...util.checks import check_positive, check_whole
 from ...util.sums import accurate_sum
-from ...views.view import Rows, VectorView, View
+from ...views.view import VectorView, View
 from ..registry import metric
 from .anchors import anchor_tests
 from .laplace import laplace_sums
@@ -27,7 +28,7 @@ TILE = 1024
 MAX_ROWS = 50_000_000
 
 
-def _features(rows: Rows | None) -> Floats:
+def _features(rows: Predictions | None) -> Floats:
     assert rows is not None
     assert rows.features is not None
     return rows.features

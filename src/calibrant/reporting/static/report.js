@@ -159,8 +159,9 @@
   const shownSides = () =>
     data.sides.flatMap((side, place) => (side.series[state.lens] && (state.on.has(place) || place === state.group) ? [place] : []));
 
-  /** The cells for thresholds: by confidence of the top label, for the selected side. */
+  /** The cells for thresholds: by confidence of the top label, for the selected side; a page without them has none. */
   function sureness() {
+    if (element("threshold-bench") === null) return null;
     const chosen = data.sides[state.group].series[0];
     return chosen.sureness || (data.lenses[0].lens === "top_label" ? chosen.cells : null);
   }
@@ -268,7 +269,7 @@
 
   function showThreshold() {
     const cells = sureness();
-    element("threshold-bench").hidden = cells === null;
+    if (element("threshold-bench") !== null) element("threshold-bench").hidden = cells === null;
     if (cells === null) return;
     const at = answeredFrom(cells, state.cut);
     write("cut-shown", at.threshold.toFixed(3));
@@ -437,10 +438,14 @@
       showAll();
     });
     if (data.sides.length > 1) switchSides();
-    element("cut").addEventListener("input", (event) => {
-      state.cut = Number(event.target.value);
-      showThreshold();
-    });
+    if (element("cut") !== null) {
+      element("cut").max = String(data.cells);
+      element("cut").value = String(state.cut);
+      element("cut").addEventListener("input", (event) => {
+        state.cut = Number(event.target.value);
+        showThreshold();
+      });
+    }
     for (const form of document.forms) form.addEventListener("submit", (event) => event.preventDefault());
     // In the frame of a notebook, an address within the page would be resolved against that of the notebook.
     for (const link of document.querySelectorAll('a[href^="#"]')) {
@@ -491,8 +496,6 @@
   async function begin() {
     element("bins").max = String(data.stops.length - 1);
     element("bins").value = String(state.stop);
-    element("cut").max = String(data.cells);
-    element("cut").value = String(state.cut);
     for (const button of document.querySelectorAll('input[name="binning"]')) button.checked = button.value === state.binning;
     choose("lens", data.lenses.map(lensText), 0);
     choose("group", data.sides.map((side) => side.name), state.group);
@@ -509,7 +512,6 @@
       ...Object.keys(data.charts).filter((name) => !OWN.includes(name)).map((name) => draw(name, name, {})),
     ];
     for (const chart of charts) await chart;
-    for (const part of document.querySelectorAll(".still")) part.hidden = true;
     showAll();
     await drawn.last;
   }

@@ -23,8 +23,6 @@ PROB_NAMES = (
     *("pred_proba", "predict_proba", "predicted_prob", "predicted_proba", "predicted_probability", "predicted_risk"),
     *("risk", "p_1", "prob_1"),
 )
-# Names of probabilities or of predicted classes; the values decide, and any name above takes precedence.
-PREDICTION_NAMES = ("prediction", "predictions", "predicted", "pred", "preds", "y_pred", "y_hat", "yhat")
 
 
 @dataclass(frozen=True)
@@ -126,18 +124,6 @@ def _has_other_use(name: str, columns: Columns) -> bool:
     return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for text in others)
 
 
-def is_guessed(columns: Columns, names: Sequence[str]) -> bool:
-    """Whether the scores are a column such as ``prediction`` that no option names, which may hold predicted classes."""
-    named = any(name for _, name in score_options(columns))
-    return not named and len(names) == 1 and names[0].lower() in PREDICTION_NAMES
-
-
-def no_probabilities(name: str, dashes: str = "--") -> ColumnError:
-    """The error for a column such as ``prediction`` whose values are classes."""
-    problem = f"the column {name!r} holds predicted classes instead of probabilities"
-    return ColumnError(f"{dashes}prob", problem, "name the column of probabilities")
-
-
 def _without_twins(names: list[str]) -> list[str]:
     """The columns without calibrated copies written by `apply`."""
     return [name for name in names if not (name.endswith(CALIBRATED) and name.removesuffix(CALIBRATED) in names)]
@@ -149,7 +135,6 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str, otherwise
     if not found:
         lower = {name.lower(): name for name in reversed(others)}
         found = [lower[name] for name in PROB_NAMES if name in lower]
-        found = found or [lower[name] for name in PREDICTION_NAMES if name in lower]
         if len(found) > 1:
             problem = f"could be any of the columns {', '.join(found)}"
             option = f"--prob {found[0]}" if dashes else f"prob={found[0]!r}"

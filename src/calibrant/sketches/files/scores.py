@@ -13,7 +13,7 @@ from ...input.expressions import lossless, quoted
 from ...input.frames import as_booleans, class_names, opposite_of, positive_of
 from ...input.grouping import Factor, parse_by
 from ...input.missing import DROP, Dropped, all_missing
-from .columns import WHOLE, Columns, check_class_order, find_columns, is_guessed, no_probabilities
+from .columns import WHOLE, Columns, check_class_order, find_columns
 from .converting import original_of
 from .reading import FILE, NO_VALUE, NUMBERS, Rows, text, text_value
 from .sql import Group, Scores, bad_rows, label_code
@@ -86,8 +86,6 @@ def read_scores(
         if len(names) == 2 and [str(name) for name in classes] == [str(name) for name in reversed(of_columns)]:
             names, of_columns = names[::-1], of_columns[::-1]
         check_class_order(classes, of_columns)
-    if is_guessed(Columns(prob=named), names):
-        _refuse_classes(rows, names[0])
     probs, types = _probabilities(rows, names)
     k = max(2, len(probs))
     value, type = _label(rows, label, first)
@@ -101,14 +99,6 @@ def read_scores(
     code = label_code(value, type, coded)
     number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
     return Scores(rows.sql, code, probs, group, coded, tolerance, number, label, tuple(names))
-
-
-def _refuse_classes(rows: Rows, name: str) -> None:
-    """Raise if a column such as ``prediction`` holds predicted classes."""
-    value = quoted(name)
-    hard = f"coalesce(bool_and({value} IS NULL OR coalesce(TRY_CAST({value} AS DOUBLE) IN (0, 1), true)), true)"
-    if rows.types[name] == "BOOLEAN" or rows.connection.execute(f"SELECT {hard} FROM {rows.sql}").fetchone()[0]:  # noqa: S608
-        raise no_probabilities(name, "")
 
 
 def _label(rows: Rows, name: str, first: int | None) -> tuple[str, str]:
