@@ -140,29 +140,6 @@ def equal_models(rng: Rng) -> dict[str, float]:
 
 
 @simulation
-def density_groups(rng: Rng) -> dict[str, float]:
-    """Any false rejection by `assess_density` among 50 groups, for four distributions of the forecasts."""
-    from scipy import stats
-
-    values = {}
-    for name, forecast in (
-        ("normal", stats.norm()),
-        ("laplace", stats.laplace()),
-        ("student", stats.t(8)),
-        ("gamma", stats.gamma(3)),
-    ):
-        for rows in (20, 50, 100, 200):
-            groups = np.repeat(np.arange(50), rows)
-            log_density = forecast.logpdf(forecast.rvs(size=len(groups), random_state=rng))
-            for side in ("greater", "less", "two-sided"):
-                test = cal.inference.assess_density(
-                    log_density, np.full(len(groups), forecast.entropy()), groups=groups, alternative=side
-                )
-                values[f"{name}, {rows} rows, {side}"] = test.rejected
-    return values
-
-
-@simulation
 def flexible_curves(rng: Rng) -> dict[str, float]:
     """Whether bands of flexible curves contain the true rate at the quartile, the median and the 95th percentile of the risks."""
     values = {}

@@ -153,7 +153,7 @@ class Found(NamedTuple):
     ecd: Any
     """One-sided test at the last step."""
     over_steps: Any
-    """One-sided test of ECD at every step, adjusted for their number."""
+    """One-sided test of ECD at the step with the smallest p-value, at a level divided by the number of steps."""
     innovations: Any
     """One-sided test of all innovations together, which are independent if the filter is correct."""
     path: Array
@@ -165,20 +165,18 @@ def judge(assumed: Filter, plan: Plan, seed: int) -> Found:
     states, measured = simulate(plan, seed)
     found = follow(assumed, measured)
     last = (states[-1], found.estimates[-1], found.stated[-1])
-    step = np.repeat(np.arange(plan.steps), plan.targets)
-
-    def rows(values: Array, estimates: Array, stated: Array) -> tuple[Array, Array, Array]:
-        flat = (each.reshape(-1, each.shape[-1]) for each in (values, estimates))
-        return *flat, np.repeat(stated, plan.targets, axis=0)
-
-    over_steps = cal.inference.assess_gaussian(*rows(states, found.estimates, found.stated), metric="ecd", groups=step)
-    innovations = rows(measured, found.predicted, found.innovation)
+    over_steps = [
+        cal.inference.assess_gaussian(*rows, metric="ecd", alpha=0.05 / plan.steps)
+        for rows in zip(states, found.estimates, found.stated, strict=True)
+    ]
+    every = (each.reshape(-1, each.shape[-1]) for each in (measured, found.predicted))
+    innovations = (*every, np.repeat(found.innovation, plan.targets, axis=0))
     return Found(
         cal.inference.assess_gaussian(*last),
         cal.inference.assess_gaussian(*last, metric="ecd"),
-        over_steps,
-        cal.inference.assess_gaussian(*innovations, metric="ecd", groups=step, pooling="sum"),
-        np.array([2 * result.statistic + DIMENSIONS for result in over_steps.results]),
+        min(over_steps, key=lambda result: result.pvalue),
+        cal.inference.assess_gaussian(*innovations, metric="ecd"),
+        np.array([2 * result.statistic + DIMENSIONS for result in over_steps]),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from calibrant.errors import LensError
 from calibrant.input.predictions import Predictions
 from calibrant.reporting.interactive import CELLS, MAX_CLASSES, MAX_GROUPS, cell_sums, interactive
-from calibrant.reporting.specs import histogram_spec, reliability_spec, threshold_spec
 from calibrant.sketches.sketch import Sketch
 
 from .pages import binary_case, many_case
@@ -116,23 +114,3 @@ def test_kinds_of_predictions() -> None:
     assert [(series.name, series.lens) for series in labels.lenses] == [("0", "class"), ("1", "class")]
     with pytest.raises(LensError, match="more than one event per row"):
         interactive(Predictions(label, prob), lens="canonical")
-
-
-def test_specs_name_only_their_own_fields() -> None:
-    known = {"mean_score", "rate", "low", "high", "side", "share", "left", "right", "rows", "threshold", "value", "what", "from", "to", "at", "place", "colour", "dash", "shape"}  # fmt: skip
-    found = set()
-
-    def walk(part: object) -> None:
-        if isinstance(part, dict):
-            if isinstance(part.get("field"), str):
-                found.add(part["field"])
-            for value in part.values():
-                walk(value)
-        elif isinstance(part, list):
-            for value in part:
-                walk(value)
-
-    for spec in (reliability_spec(("x", "y")), histogram_spec(), threshold_spec()):
-        walk(spec)
-        assert "url" not in json.dumps(spec)
-    assert found == known

@@ -144,3 +144,14 @@ def test_dark_mode_follows_the_reader(binary: Page) -> None:
         seen.append(title)
     binary.emulate()
     assert seen[0] < seen[1]
+
+
+def test_a_phone_shows_a_name_above_its_values(browser: Browser, files: dict[str, Path]) -> None:
+    with browser.page(files["binary"], width=390) as page:
+        page.run("calibrantReport.ready")
+        heads, rows = page.run(
+            "['th', ''].map(part => [...document.querySelectorAll(`table.stack tbody tr:not(.group) ${part}`)]"
+            ".filter(e => e.offsetWidth).map(e => e.clientWidth))"
+        )
+        assert heads
+        assert min(heads) > 0.9 * max(rows) - 40

@@ -26,7 +26,7 @@ from calibrant.util.results import number, percent
 from calibrant.views.resolve import views_of
 from calibrant.views.view import View
 
-from .chromium import LOCAL, Browser, Page, find_chromium
+from .chromium import LOCAL, Browser, Page
 from .pages import BINARY, DIVISORS, LABEL, MANY, NAMES, SCORE, choose, one_view, with_metrics
 
 
@@ -235,14 +235,3 @@ def test_without_cells_there_is_a_page_without_scripts(reports: dict[str, Report
     assert "<script" not in page
     assert "script-src 'none'" in page.replace("&#39;", "'")
     assert "<table" in page
-
-
-def test_the_browser_ends_with_all_it_started() -> None:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("NO CHROMIUM: install the package `chromium`, or set CHROMIUM to its program, to test pages in it")
-    own = Browser(program)
-    own.call("Target.getTargets")
-    own.close()
-    assert own.left() == []
-    assert not Path(own.folder).exists()

@@ -193,8 +193,7 @@ def test_words_for_truth() -> None:
 def test_of_scores_and_calibrated_ones_a_set_must_be_named(tmp_path: Path, animals: Path, run: Run) -> None:
     fitted, made = tmp_path / "calibrator.json", tmp_path / "made.csv"
     assert run("fit", animals, "--method", "vector", "--out", fitted)[0] == 0
-    code, out, _ = run("apply", fitted, animals, "--out", made)
-    assert (code, "--probs '*_calibrated'" in out) == (0, True)
+    assert run("apply", fitted, animals, "--out", made)[0] == 0
     new = cal.ece(LABELS, pd.read_csv(made)[[f"p_{name}_calibrated" for name in NAMES]].to_numpy())
     for stream in ([], ["--stream"]):
         code, out, err = run("evaluate", made, *MEASURE, *stream)

@@ -105,7 +105,7 @@ def test_shared_keys_apply_where_they_can(project: Path, run: Run) -> None:
     pd.DataFrame({"pp": SCORES}).to_csv("new.csv", index=False)  # no labels yet
     code, _, err = run("apply", "calibrator.json", "new.csv", "--out", "out.csv")
     assert code == 0, err
-    run("report", "preds.csv", "--no-recalibration", "--out", "report.json")
+    run("report", "preds.csv", "--metrics", "brier", "--no-recalibration", "--out", "report.json")
     assert json.loads(Path("report.json").read_text())["provenance"]["parameters"]["configuration"] == "calibrant.toml"
 
 

@@ -400,12 +400,10 @@ def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, new_rows:
 
 def test_run_notices_that_test_rows_are_validation_rows(tmp_path: Path, validation: Path, run: Run) -> None:
     words = ("--validation", validation, "--test", validation, "--out", tmp_path / "o", *QUICK)
-    for share in ("0.3", "0"):
-        code, out, err = run("run", *words, "--hold-out", share)
-        assert code == 0
-        assert len(err.splitlines()) == 1
-        assert err.startswith("warning: ")
-        assert "Warning: the test data are the validation data" in out
+    code, out, err = run("run", *words)
+    assert (code, len(err.splitlines())) == (0, 1)
+    assert err.startswith("warning: ")
+    assert "Warning: the test data are the validation data" in out
 
 
 def test_run_with_importance_has_no_threshold_and_says_why(tmp_path: Path, run: Run) -> None:

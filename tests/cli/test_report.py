@@ -215,7 +215,8 @@ def test_a_file_too_large_for_memory_is_reported_from_a_sketch(
     run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("calibrant.cli.streaming.LARGE", 1000)
-    code, printed, _ = run("report", old, "--no-recalibration", "--out", tmp_path / "r.md")
+    quick = (*FAST, "--no-recalibration", "--out", tmp_path / "r.md")
+    code, printed, _ = run("report", old, *quick)
     assert (code, "sketch" in printed) == (0, True)
-    code, printed, _ = run("report", old, "--weight", "w", "--no-recalibration", "--out", tmp_path / "r.md")
+    code, printed, _ = run("report", old, "--weight", "w", *quick)
     assert (code, "sketch" in printed) == (0, False)

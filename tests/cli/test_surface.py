@@ -232,7 +232,7 @@ def test_no_text_of_a_command_speaks_of_keywords(
         ("scan", animals, "--out", tmp_path / "x.sketch"),
         ("evaluate", animals),
         ("evaluate", animals, "--stream"),
-        ("evaluate", rows, "--metrics", "lce,pce,mcm,skce_ul,klce,ece", "--assess", "--resamples", "200"),
+        ("evaluate", rows, "--metrics", "lce,pce,mcm,skce_ul,klce,ece", "--assess", "--resamples", "40"),
         ("evaluate", rows, "--metrics", "nll", "--weight", "g", "--counts", "g"),
         ("evaluate", yes_no, "--pos-label", "maybe"),
         ("assess", rows, "--metric", "skce_uq", "--weight", "p"),

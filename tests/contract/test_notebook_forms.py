@@ -79,7 +79,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     ),
     "assess": lambda: cal.assess(Y, P, rng=0, n_resamples=99),
     "assess, several": lambda: cal.assess_many(Y, P, metrics=["ece", "brier"], rng=0, n_resamples=99),
-    "assess, groups of errors": lambda: cal.inference.assess_gaussian(P, P, P + 1, groups=Y),
     "interval": lambda: cal.interval(Y, P, metric="ece", rng=0, n_resamples=200),
     "power": lambda: power("brier", 100, deviation=0.1, repeats=100),
     "internal validation": lambda: cal.clinical.internal_validation(

@@ -68,16 +68,6 @@ def test_what_is_drawn_is_what_was_estimated() -> None:
     assert labels[0] == f"Centre 1 ({result.groups[0].events}/{result.groups[0].rows})"
 
 
-def test_order_of_the_rows() -> None:
-    diagram = cal.figures.forest_diagram(centres(8, 1), "slope")
-    ax = diagram.plot(order="estimate")
-    values = [one.get_xdata()[0] for one in drawn(ax, "estimate")]
-    assert values == sorted(values)
-    assert drawn(ax, "left out")[0].get_position()[1] == 3
-    sizes = [one.get_markersize() for one in drawn(diagram.plot(order="weight"), "estimate")]
-    assert sizes == sorted(sizes, reverse=True)
-
-
 def test_one_very_wide_interval_does_not_hide_the_others() -> None:
     pooled = cal.inference.pool_estimates([0.9, 1.0, 1.1, 1.0], [0.1, 0.1, 0.1, 30.0])
     ax = cal.figures.forest_diagram(pooled).plot()

@@ -104,12 +104,6 @@ def test_all_code_runs() -> None:
         assert_picture(gallery.png_of(gallery.drawn(entry, start())))
 
 
-def test_logit_axes_name_small_numbers_without_crowding() -> None:
-    ax = run(ENTRIES["logit"].code)["ax"]
-    assert {0.001, 0.01, 0.1} <= set(ax.get_xticks())
-    assert_readable(ax)
-
-
 def test_no_score_below_one_is_named_one() -> None:
     ax = run(ENTRIES["cumulative"].code)["ax"]
     above = ax.child_axes[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from matplotlib.figure import Figure
 
 import calibrant as cal
@@ -83,22 +82,3 @@ def test_columns_of_many_labels_are_classes_too() -> None:
     assert list(panels.diagrams) == ["class 1", "class 2"]
     soft = classwise_panels(cal.Predictions(np.array([0.9, 0.8]), np.array([0.7, 0.6]), soft=True))
     assert list(soft.diagrams) == ["class 1", "class 0"]
-
-
-@pytest.mark.deep
-def test_small_multiples_stay_small() -> None:
-    probs = cal.inference.make_calibrated(500, classes=14, rng=0)
-    panels = classwise_panels(probs.y_true, probs.y_prob, metrics=("ece",), bins=5)
-    assert len(panels) == 12
-    figure = Figure(figsize=(7, 6.5), layout="constrained")
-    axes = panels.plot(figure)
-    assert [ax.get_subplotspec().get_geometry()[:2] for ax in axes[:1]] == [(3, 4)]
-    assert [bool(ax.get_xlabel()) for ax in axes] == [False] * 8 + [True] * 4
-    assert {ax.get_ylabel() for ax in axes} == {"observed rate", ""}
-    assert all(ax.get_legend() is None for ax in axes)
-    assert axes[0].child_axes[0].get_title().splitlines()[1].startswith("ece ")
-    figure.draw_without_rendering()
-    titles = [ax.child_axes[0].title.get_window_extent() for ax in axes]
-    plots = [ax.get_window_extent() for ax in axes]
-    assert not any(title.overlaps(plot) for title in titles for plot in plots)
-    assert len(png_of(axes)) > 5000

@@ -125,7 +125,6 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (survival, (P,), {**TIME, "level": 2}, errors.ArgumentError, "level"),
     (forest, (POOLED, "slope"), {}, errors.ArgumentError, "metric"),
     (forest, ([1, 2],), {}, errors.InputTypeError, "validation"),
-    (forest(POOLED).plot, (), {"order": "size"}, errors.ArgumentError, "order"),
     (stability, (Y, P), {"metric": "eec"}, errors.UnknownMetricError, "metric"),
     (stability, (Y, P), {"over": "gamma"}, errors.ArgumentError, "over"),
     (stability, (Y, P), {"over": "binning"}, errors.ArgumentError, "over"),

@@ -119,15 +119,6 @@ def test_bootstrap_of_one_bin_is_binomial_at_the_rate() -> None:
     np.testing.assert_allclose([diagram.low[0], diagram.high[0]], wanted, atol=1e-9)
 
 
-@pytest.mark.parametrize("how", ["bootstrap", "consistency"])
-def test_equal_importance_weights_change_little(how: Any) -> None:
-    words: dict[str, Any] = {"uncertainty": how, "bins": 4, "n_resamples": 1500}
-    plain = call(reliability_diagram, Y, P, rng=0, **words)
-    weighted = call(reliability_diagram, Y, P, rng=1, sample_weight=np.full(len(Y), 3.0), **words)
-    np.testing.assert_allclose(plain.low, weighted.low, atol=0.02)
-    np.testing.assert_allclose(plain.high, weighted.high, atol=0.02)
-
-
 def test_many_scores_are_drawn_in_narrow_cells_without_loss() -> None:
     big = cal.inference.make_calibrated(30_000, rng=0)
     groups = Resampler(cal.views.lenses.parse_lens("binary", big.predictions).views(big.predictions)[0])  # type: ignore[arg-type]
@@ -158,14 +149,6 @@ def test_corp_is_isotonic_regression() -> None:
     np.testing.assert_allclose(np.interp(P[order], diagram.curve.x, diagram.curve.y), wanted, atol=1e-12)
     isotonic = pytest.importorskip("sklearn.isotonic").IsotonicRegression(out_of_bounds="clip").fit(P, Y)
     np.testing.assert_allclose(np.interp(P, diagram.curve.x, diagram.curve.y), isotonic.predict(P), atol=1e-12)
-
-
-def test_corp_has_the_parts_of_the_brier_score() -> None:
-    parts = reliability_diagram(Y, P, kind="corp").decomposition
-    assert parts is not None
-    brier = float(np.mean((P - Y) ** 2))
-    assert parts.miscalibration - parts.discrimination + parts.uncertainty == pytest.approx(brier, abs=1e-12)
-    assert parts == cal.decompose(Y, P, method="corp")
 
 
 def test_corp_consistency_agrees_with_refitting() -> None:
@@ -336,6 +319,7 @@ def test_rare_events_on_logit_axes() -> None:
     assert diagram.rate.min() == 0
     (hollow,) = drawn(ax, "beyond")
     assert len(hollow.get_xdata()) == (diagram.rate == 0).sum()
+    assert "hollow: beyond the axis" in [text.get_text() for text in ax.get_legend().get_texts()]
     assert len(png_of(ax)) > 1000
     for kind in ("bars", "roof"):
         with pytest.raises(cal.errors.ArgumentError):
@@ -356,12 +340,6 @@ def test_without_pyplot_nothing_is_registered_and_import_is_light() -> None:
     assert done.stdout.strip() == "Figure"
 
 
-def test_missing_matplotlib_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(cal.errors.MissingDependencyError):
-        reliability_diagram(Y, P).plot()
-
-
 def test_a_score_of_whole_rows_is_named_by_its_question() -> None:
     y, p = [0, 1, 2, 1], [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4]]
     diagram = cal.reliability_diagram(y, p, metrics=("nll", "ece"), level=None)
@@ -369,19 +347,6 @@ def test_a_score_of_whole_rows_is_named_by_its_question() -> None:
     assert ", ece " in repr(diagram)
     assert diagram.metrics["nll"] != pytest.approx(cal.nll(y, p))
     assert "nll of" not in repr(cal.reliability_diagram([0, 1], [0.2, 0.7], metrics=("nll",), level=None))
-
-
-def test_a_score_beyond_logit_axes_is_hollow_too_and_the_legend_says_so() -> None:
-    score, outcome = np.repeat([0.0, 0.3, 0.7, 1.0], 10), np.tile([0, 1], 20)
-    diagram = reliability_diagram(outcome, score, bins=5)
-    ax = diagram.plot(new_ax(), scale="logit")
-    low, high = ax.get_xlim()
-    (hollow,) = drawn(ax, "beyond")
-    np.testing.assert_allclose(hollow.get_xydata(), [[low, 0.5], [high, 0.5]])
-    assert "hollow: beyond the axis" in [text.get_text() for text in ax.get_legend().get_texts()]
-    inner = reliability_diagram(outcome, np.repeat([0.2, 0.3, 0.7, 0.8], 10), bins=5).plot(new_ax(), scale="logit")
-    assert drawn(inner, "beyond") == []
-    assert not any("beyond" in text.get_text() for text in inner.get_legend().get_texts())
 
 
 def test_a_curve_of_one_point_is_seen() -> None:

@@ -1,4 +1,4 @@
-"""Tests of continuous forecasts: closed-form tails, slow loops, simulated levels, groups, and every error."""
+"""Tests of continuous forecasts: closed-form tails, slow loops, simulated levels, and every error."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.inference import GroupedSignificance
-from tests.calling import raises
 
 NEES_OF_ONE = ([1, 2, 0, -1], [0, 1, 1, 1], [1, 4, 0.25, 2.0])
 
@@ -162,111 +160,12 @@ def test_level_and_power_of_the_gaussian_tests(deep: bool) -> None:
     assert double["ecd"] == 0  # underconfident estimates are safe
 
 
-def track(rng: np.random.Generator, targets: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Errors of variance 1 that are strongly dependent over the steps (first-order autoregression of 0.95)."""
-    error = np.empty((steps, targets))
-    error[0] = rng.normal(size=targets)
-    for step in range(1, steps):
-        error[step] = 0.95 * error[step - 1] + math.sqrt(1 - 0.95**2) * rng.normal(size=targets)
-    return error.ravel(), np.repeat(np.arange(steps), targets)
-
-
-def test_dependent_steps_keep_the_level_with_holm_only(deep: bool) -> None:
-    """Nearly constant errors: pooled as if they were independent they reject far too often, with Holm's method at most 5%."""
-    runs = 3000 if deep else 150
-    rng = np.random.default_rng(5)
-    tracks = [track(rng, 5, 25) for _ in range(runs)]
-    holm, total = (
-        np.mean([cal.inference.assess_gaussian(e, 0 * e, 1.0, groups=g, pooling=p).rejected for e, g in tracks])
-        for p in ("holm", "sum")
-    )
-    assert holm <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs), holm
-    assert total > 0.3
-
-
-def test_pooled_results_and_groups() -> None:
-    error, step = track(np.random.default_rng(6), 30, 8)
-    error[step == 3] *= 3
-    names = np.array([f"t{k}" for k in step])
-    result = cal.inference.assess_gaussian(error, 0 * error, 1.0, metric="ecd", groups=names)
-    assert isinstance(result, GroupedSignificance)
-    assert result.groups == tuple(f"t{k}" for k in range(8))
-    for k in range(8):
-        alone = cal.inference.assess_gaussian(error[step == k], np.zeros(30), 1.0, metric="ecd")
-        assert result[f"t{k}"] == alone
-    order = sorted(range(8), key=lambda k: result.results[k].pvalue)
-    running, slow = 0.0, {}
-    for place, k in enumerate(order):
-        running = max(running, (8 - place) * result.results[k].pvalue)
-        slow[k] = min(1.0, running)
-    assert result.adjusted == pytest.approx([slow[k] for k in range(8)])
-    assert result.pvalue == min(result.adjusted)
-    assert result.rejected_groups == ("t3",)
-    own = cal.inference.assess_gaussian(error[step == 3], np.zeros(30), 1.0, metric="ecd", alpha=0.05 / 8)
-    assert (result.statistic, result.critical_value) == (own.statistic, own.critical_value)
-    assert (result.alpha, result.n, len(result)) == (0.05, 240, 8)
-    assert result.verdict.startswith("Smallest p-value in group t3: Entropic calibration difference (ecd) ")
-    assert result.verdict.endswith("Significant after adjustment: 1 of 8 groups.")
-    pooled = cal.inference.assess_gaussian(error, 0 * error, 1.0, groups=step, pooling="sum")
-    whole = cal.inference.assess_gaussian(error, 0 * error, 1.0)
-    assert (pooled.pvalue, pooled.statistic, pooled.critical_value) == (
-        whole.pvalue,
-        whole.statistic,
-        whole.critical_value,
-    )
-    calm = cal.inference.assess_gaussian(error[step < 2], 0 * error[step < 2], 1.0, groups=step[step < 2])
-    assert "With 30 rows, a value below" in calm.verdict
-
-
 def test_rows_that_a_smaller_level_requires() -> None:
-    """20 (ln level / ln 0.05)^2: 20 at 5%, 48 at 1%, 31 for 2 groups, 107 for 50; larger levels require no fewer."""
+    """20 (ln level / ln 0.05)^2: 20 at 5%, 48 at 1%; larger levels require no fewer."""
     values = np.random.default_rng(8).exponential(size=6000)
     for n, alpha, marked in ((20, 0.05, False), (19, 0.05, True), (47, 0.01, True), (48, 0.01, False), (19, 0.5, True)):
         alone = cal.inference.assess_density(-values[:n], 1.0, alpha=alpha)
         assert ("approximate" in alone.null_distribution) == marked
-    for groups, rows, marked in ((2, 30, True), (2, 31, False), (50, 106, True), (50, 107, False)):
-        pooled = cal.inference.assess_density(-values[: groups * rows], 1.0, groups=np.repeat(np.arange(groups), rows))
-        assert ("approximate" in pooled.null_distribution) == marked
-        assert all("approximate" not in each.null_distribution for each in pooled.results)
-        exact = cal.inference.assess_gaussian(
-            values[: 2 * groups], 0 * values[: 2 * groups], 1.0, groups=np.arange(2 * groups) // 2
-        )
-        assert "approximate" not in exact.null_distribution
-    loud = -values[:80]
-    loud[:60] -= 3
-    mixed = cal.inference.assess_density(loud, 1.0, groups=["a"] * 60 + ["b"] * 20)
-    assert mixed.null_distribution.endswith("corrected for skewness; approximate: fewer than 31 rows in group 'b'")
-
-
-def test_holm_inherits_the_tail_of_the_single_tests(deep: bool) -> None:
-    """The probability that some of 50 groups is significant, from the share of single tests at 0.1%."""
-    runs = 100_000 if deep else 3000
-    rng = np.random.default_rng(9)
-    family = {}
-    for n in (20, 107):
-        draws = FORECASTS["gaussian"](rng, (runs, n))
-        share = rate(lambda v: cal.inference.assess_density(-v, 0.0, alternative="less", alpha=0.001), draws)
-        family[n] = 1 - (1 - share) ** 50
-    noise = 50 * 3 * math.sqrt(0.002 / runs)
-    assert family[20] > 0.2 - noise, family
-    assert family[107] < 0.08 + noise, family
-
-
-def test_a_group_of_one_row_counts_with_p_of_1() -> None:
-    values = -np.random.default_rng(10).exponential(size=101) - 0.5
-    groups = np.array(["a"] * 50 + ["b"] * 50 + ["c"])
-    for side in ("greater", "less", "two-sided"):
-        result = cal.inference.assess_density(values, 1.0, groups=groups, alternative=side)
-        assert isinstance(result, GroupedSignificance)
-        assert (result["c"].pvalue, result["c"].statistic, result["c"].n) == (1.0, -values[-1] - 1, 1)
-        assert result.pvalue == pytest.approx(min(1, 3 * min(result["a"].pvalue, result["b"].pvalue)))
-        assert result.null_distribution.endswith("; p-value 1 for one row in group 'c'")
-        assert ": not significant at 5% (p = 1)." in result["c"].verdict
-    total = cal.inference.assess_density(values, 1.0, groups=groups, pooling="sum")
-    assert total.pvalue == cal.inference.assess_density(values, 1.0).pvalue
-    assert cal.inference.assess_density(values[:9], 1.0, groups=np.arange(9), pooling="sum").adjusted == (1.0,) * 9
-    impossible = cal.inference.assess_density([-1, -2, -math.inf], 1.0, groups=["a", "a", "b"])
-    assert (impossible.pvalue, impossible.rejected_groups) == (0, ("b",))
 
 
 BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
@@ -277,15 +176,11 @@ BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         lambda: cal.inference.assess_gaussian([1], [1], [1], alternative="upper"),
     ),
     (cal.errors.ArgumentError, "alpha: ", lambda: cal.inference.assess_density([1, 2], 1, alpha=5)),
-    (cal.errors.ArgumentError, "pooling: ", lambda: cal.inference.assess_density([1, 2], 1, pooling="mean")),
-    (cal.errors.ArgumentError, "pooling: ", lambda: cal.inference.assess_density([1, 2], 1, pooling="sum")),
     (cal.errors.InputError, "mean: ", lambda: cal.inference.assess_gaussian([1, 2], [1, math.nan], 1)),
     (cal.errors.InputError, "log_density: ", lambda: cal.inference.assess_density([1, math.inf], 1)),
     (cal.errors.InputError, "cov: ", lambda: cal.inference.assess_gaussian([1, 2], [1, 3], [1, -1])),
     (cal.errors.ShapeError, "mean: ", lambda: cal.inference.assess_gaussian([1, 2], [1], [1, 1])),
     (cal.errors.ShapeError, "entropy: ", lambda: cal.inference.assess_density([1, 2], [1, 2, 3])),
-    (cal.errors.ShapeError, "groups: ", lambda: cal.inference.assess_gaussian([1, 2], [1, 3], 1, groups=["a"])),
-    (cal.errors.GroupError, "groups: ", lambda: cal.inference.assess_gaussian([1, 2], [1, 3], 1, groups=["a", None])),
     (
         cal.errors.UndefinedMetricError,
         "the variance of one row is unknown",
@@ -296,12 +191,6 @@ BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         "the variance of 2 rows with the same value",
         lambda: cal.inference.assess_density([1, 1], 1),
     ),
-    (
-        cal.errors.UndefinedMetricError,
-        "groups: ",
-        lambda: cal.inference.assess_density([1, 2, 3, 3], 1, groups=["a", "a", "b", "b"]),
-    ),
-    (cal.errors.UndefinedMetricError, "groups: ", lambda: cal.inference.assess_density([1, 2], 1, groups=["a", "b"])),
     (
         cal.errors.InputError,
         r"in row 0; the array of shape \(3, 3\) was read as one covariance matrix for all rows; give variances .* shape \(3, 3, 3\)",
@@ -319,9 +208,3 @@ BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
 def test_bad_input_is_named(error: type[Exception], message: str, call: Callable[[], Any]) -> None:
     with pytest.raises(error, match=message):
         call()
-
-
-def test_unknown_group() -> None:
-    result = cal.inference.assess_gaussian([1, 2], [1, 3], 1, groups=["a", "b"])
-    with raises(cal.errors.ArgumentError, "group"):
-        result["c"]

@@ -185,8 +185,8 @@ def test_a_mixture_is_the_mean_of_its_parts() -> None:
     assert len(found.parts) == 6
     assert found.value == pytest.approx(found.parts.mean(), rel=1e-12)
     np.testing.assert_allclose(found.parts[5], found.parts[1:5].prod(), rtol=1e-12)
-    halves = safe_hosmer_lemeshow(drawn.y_true, drawn.y_prob, splits=7)
-    assert len(halves.parts) == 7
+    halves = safe_hosmer_lemeshow(drawn.y_true, drawn.y_prob)
+    assert len(halves.parts) == 10
     assert halves.value == pytest.approx(halves.parts.mean(), rel=1e-12)
 
 
@@ -319,7 +319,7 @@ def test_bad_arguments_are_named() -> None:
         sequential_test([0, 1, 2, 0], rows, lens="classwise")
     with pytest.raises(cal.errors.LensError):
         sequential_test([0, 1, 2, 0], rows, lens="canonical")
-    for words in ({"alpha": 0}, {"alpha": 1.5}, {"splits": 0}):
+    for words in ({"alpha": 0}, {"alpha": 1.5}):
         with pytest.raises(cal.errors.ArgumentError):
             call(safe_hosmer_lemeshow, y, p, **words)
     with pytest.raises(cal.errors.ArgumentError):

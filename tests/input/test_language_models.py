@@ -150,7 +150,6 @@ def test_different_numbers_of_choices_give_confidences(tmp_path: Path) -> None:
     ]
     found = cal.input.read_lm_harness(write(tmp_path, same))
     assert found.labels.tolist() == [0, 1]  # of two choices the other one is correct
-    assert cal.input.read_lm_harness(write(tmp_path, records), as_confidence=True).kind == "confidence"
 
 
 GENERATED: Record = {**sample(0, [-1.0, -2.0], 0), "resps": [["Paris"]], "filtered_resps": ["Paris"]}

@@ -419,13 +419,6 @@ def test_scores_in_one_bin_are_cut_into_bins_of_equal_size() -> None:
     assert "bins of equal mass" in found.notes[0]
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
-def test_an_infinite_value_is_text_in_json() -> None:
-    found = report([1, 0] * 20, [0.0, 1.0] * 20, metrics=["nll"])
-    assert json.loads(found.to_json())["metrics"]["rows"][0]["value"] == "inf"
-    assert "infinite" in found.metrics["nll"].note
-
-
 # Bounded work.
 
 

@@ -88,13 +88,6 @@ def test_a_difference_that_cannot_be_is_not_named() -> None:
     assert cal.report([0] * 20, [0.001] * 20, metrics=["ece"]).verdict.detectable is None
 
 
-def test_a_guarantee_that_is_not_given_has_no_note() -> None:
-    found = cal.report(LABEL, SCORE, metrics=["ece"])
-    assert found.threshold.threshold is None
-    assert found.threshold.notes == ()
-    assert "The guarantee holds" not in found.to_markdown()
-
-
 def test_a_page_without_significant_miscalibration_offers_no_recalibration_at_its_head() -> None:
     drawn = cal.inference.make_calibrated(400, rng=2)
     found = cal.report(drawn.y_true, drawn.y_prob, metrics=["ece"])

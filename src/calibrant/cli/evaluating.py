@@ -118,13 +118,6 @@ def _evaluate(data: Predictions | Sketches, asked: MetricOptions, keywords: dict
         return _describe_reasons(evaluate(data, **keywords), None)
     if asked.lens is not None:
         data.views(asked.lens)  # raises if they do not have it, which would otherwise be a reason beside every metric
-    binning = asked.binning or ""
-    if "1/K" in binning:
-        if len(data.classes) <= 2 or asked.lens not in (None, "auto", "top_label"):
-            problem = "'1/K' requires the confidence in one of several classes"
-            raise ArgumentError("--binning", problem, "give the number, such as equal_width:0.5")
-        options = {**keywords["options"], "binning": binning.replace("1/K", f"1/{len(data.classes)}")}
-        keywords = {**keywords, "options": options}
     return _describe_reasons(evaluate(data, **keywords), file)
 
 

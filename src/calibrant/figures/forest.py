@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from ..clinical.group_validation import MEASURES, GroupValidation
 from ..errors import ArgumentError, InputTypeError
 from ..inference.means import two_sided_quantile
 from ..inference.pooling import PooledEstimate, back
-from ..util.checks import check_choice
 from ..util.results import number
 from .base import Diagram, finish
 from .canvas import ink, muted, new_ax, small_size
@@ -90,28 +89,20 @@ class ForestDiagram(Diagram):
         return f"{self.heading} by {self.kind} ({self.pooled._how()})"
 
     @plots
-    def plot(
-        self, ax: Axes | None = None, *, order: Literal["given", "estimate", "weight"] = "given", **style: Any
-    ) -> Axes:
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Plot the forest.
 
         Each group is a square, with an area proportional to its weight, and its confidence interval. Below them are the pooled estimate as a diamond, with
         its confidence interval as the width, and the prediction interval as a bar. The solid line is the value of a calibrated model. Intervals that extend far
         beyond the estimates are cut and end in an arrow.
-
-        Parameters
-        ----------
-        ax
-        order : {"given", "estimate", "weight"}, default "given"
-            Order of the groups, from top to bottom; decreasing weights for ``"weight"``. Groups that are left out are last.
         """
-        check_choice(order, "order", ("given", "estimate", "weight"))
         below = 1 + (not math.isnan(self.pooled.prediction_low))
         count = len(self.names) + below
         ax = new_ax(ax, width=WIDTH, height=0.75 + ROW * (count + 0.6))
         (look,) = series_of(ax, {"marker": "s", "linewidth": 0.8, **style})
         self._scale(ax, look)
-        places = self._order(order)
+        # Groups that are left out are last.
+        places = sorted(range(len(self.names)), key=lambda place: bool(self.reasons[place]))
         for y, place in zip(range(count, below, -1), places, strict=True):
             self._draw_group(ax, place, y, look)
         self._draw_pooled(ax, below, look)
@@ -132,14 +123,6 @@ class ForestDiagram(Diagram):
         for x, across, text in ((0, "right", head), (1, "left", value)):
             ax.text(x, 1, text, ha=across, va="bottom", transform=ax.transAxes, fontsize="small", gid="head")
         return ax
-
-    def _order(self, order: str) -> list[int]:
-        kept = [place for place, why in enumerate(self.reasons) if not why]
-        left = [place for place, why in enumerate(self.reasons) if why]
-        if order != "given":
-            key = self.estimate if order == "estimate" else -self.weight
-            kept.sort(key=lambda place: float(key[place]))
-        return [*kept, *left]
 
     def _name(self, place: int) -> str:
         counts, name = self.counts[place], shorten(plain(self.names[place]), NAME_LETTERS)

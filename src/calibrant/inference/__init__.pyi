@@ -42,6 +42,5 @@ from .simulation.simulate import Simulation as Simulation
 from .simulation.simulate import make_calibrated as make_calibrated
 from .simulation.simulate import make_miscalibrated as make_miscalibrated
 from .simulation.simulate import true_calibration_error as true_calibration_error
-from .verdicts import GroupedSignificance as GroupedSignificance
 from .verdicts import SignificanceResult as SignificanceResult
 from .verdicts import SignificanceTable as SignificanceTable

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,7 +177,37 @@ def has_limit(metric: Metric) -> bool:
     return metric.counts and math.isfinite(metric.range[1])
 
 
-class CellSampler:
+class LabelSampler:
+    """Base of samplers: labels are simulated from `chance`, the predicted probabilities unless others are stated."""
+
+    chance: Array
+
+    def with_chance(self, chance: Array) -> Self:
+        """The same rows with labels that are simulated from other probabilities."""
+        other = copy(self)
+        for known in ("paths", "population"):
+            other.__dict__.pop(known, None)
+        other.chance = chance
+        return other
+
+    def population_value(self, metric: Metric, options: dict[str, Any]) -> float:
+        """The value of a metric for the probabilities of the labels; NaN where it has none, or depends on the number of rows."""
+        if metric.soft:
+            return self.population.value(metric, options)
+        copies = self._copies() if has_limit(metric) else None
+        return math.nan if copies is None else copies.value(metric, options_of_copies(options))
+
+    @cached_property
+    def population(self) -> Drawn:
+        """The rows with soft labels, the probabilities of their outcomes."""
+        raise NotImplementedError
+
+    def _copies(self) -> Drawn | None:
+        """`MANY_COPIES` of each row, whose outcomes have the shares of their probabilities; None where rows are not counted."""
+        return None
+
+
+class CellSampler(LabelSampler):
     """Counts in cells, each represented by its mean score."""
 
     note = ""
@@ -199,26 +229,14 @@ class CellSampler:
         self.total = int(self.rows.sum())
         self.chance = self.score
 
-    def with_chance(self, chance: Floats) -> CellSampler:
-        """The same cells with outcomes that are simulated from other probabilities."""
-        other = copy(self)
-        other.__dict__.pop("population", None)
-        other.chance = chance
-        return other
-
     @cached_property
     def population(self) -> Drawn:
         """The scores with soft labels, the probabilities of their outcomes."""
         return one_view(View(self.score, self.chance, self.rows, "counts", lens=self.lens, classes=self.classes))
 
-    def population_value(self, metric: Metric, options: dict[str, Any]) -> float:
-        """The value of a metric for the probabilities of the outcomes; NaN where it depends on the number of rows."""
-        if metric.soft:
-            return self.population.value(metric, options)
-        if not has_limit(metric):
-            return math.nan
+    def _copies(self) -> Drawn:
         rows = self.rows * MANY_COPIES
-        return self._drawn(rows, _whole(rows * self.chance)).value(metric, options_of_copies(options))
+        return self._drawn(rows, _whole(rows * self.chance))
 
     @cached_property
     def distinct_view(self) -> View:

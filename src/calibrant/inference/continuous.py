@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError
-from ..input.grouping import combined_groups
+from ..errors import UndefinedMetricError
 from ..metrics.continuous import FORECASTS, excess_log_loss, squared_errors
 from ..util.checks import check_choice, check_fraction
 from ..util.sums import accurate_sum
 from ..views.keywords import documents_keywords, parameters_of
-from .multiplicity import adjust
-from .verdicts import GroupedSignificance, SignificanceResult, smallest
+from .verdicts import SignificanceResult
 
 Floats = NDArray[np.float64]
 Side = Literal["greater", "less", "two-sided"]
-Pooling = Literal["holm", "sum"]
-Test = Callable[[Floats, float], SignificanceResult]
-"""The test of some rows at a significance level."""
 
 # With this number of rows, a corrected t test at 5% rejects in at most 8% of simulated data sets for common densities.
 ENOUGH_ROWS = 20
-# Groups of one row that a result names.
-SHOWN = 5
-MERGE = "drop the group or merge it with another"
 # Values that differ by rounding errors only are equal.
 SAME = 1e-12
 # Smaller skewness leaves the t statistic as it is.
@@ -44,8 +34,6 @@ def assess_gaussian(
     *,
     metric: Literal["nees", "ecd"] = "nees",
     alternative: Side | None = None,
-    groups: Any = None,
-    pooling: Pooling = "holm",
     alpha: float = 0.05,
 ) -> SignificanceResult:
     r"""Test whether errors agree with the covariances of Gaussian estimates.
@@ -63,21 +51,12 @@ def assess_gaussian(
     alternative : {"greater", "less", "two-sided"}, optional
         Deviation to detect: ``"greater"`` is overconfidence, ``"less"`` underconfidence. By default ``"two-sided"`` for ``"nees"`` and
         ``"greater"`` for ``"ecd"``: underconfident estimates are considered safe.
-    groups : array-like of shape (N,), optional
-        Group of each row, such as its time step on a track. Each group is tested separately, and `pooling` gives one result for all.
-        Rows of the same group must be independent. A dict or frame of several columns gives their combinations.
-    pooling : {"holm", "sum"}, default "holm"
-        How groups are pooled. ``"holm"``: the smallest p-value over the groups, adjusted for their number, which is valid if groups
-        are dependent, as are the errors of one target at successive steps; it is as accurate as the single tests are at the
-        level divided by the number of groups. ``"sum"``: one test of all rows together, which requires that
-        all rows are independent, as are the innovations of a correct Kalman filter.
     alpha
 
     Returns
     -------
     SignificanceResult
         Result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``lower_critical_value``, ``rejected`` and ``verdict``.
-        With `groups` it is a `GroupedSignificance`, the pooled result, which also holds the result of each group.
 
     Raises
     ------
@@ -85,8 +64,6 @@ def assess_gaussian(
         If the shapes do not match.
     InputError
         If a value is not finite, or a covariance is not symmetric and positive definite.
-    GroupError
-        If a group is missing.
     ArgumentError
         If another argument is invalid.
 
@@ -101,10 +78,9 @@ def assess_gaussian(
     :math:`\mathrm{ECD} = (\mathrm{NEES} - d) / 2`, so that both have the same one-sided p-values. The two-sided p-value is twice the
     smaller tail. A biased estimate increases NEES, too, and is reported like too small a covariance.
 
-    Dependent rows invalidate the test. For one filter, the errors of a target at successive steps are dependent: pass the step as
-    `groups`, with several independent targets or simulation runs per step, or test the innovations with ``pooling="sum"``. With
-    ``pooling="holm"`` the statistic and the critical value of the result are those of the group with the smallest p-value, at the level
-    `alpha` divided by the number of groups.
+    Dependent rows invalidate the test. For one filter, the errors of a target at successive steps are dependent: test each step by
+    itself, over several independent targets or simulation runs, at the level `alpha` divided by the number of steps; or test the
+    innovations, which are independent if the filter is correct.
 
     References
     ----------
@@ -125,11 +101,7 @@ def assess_gaussian(
     check_choice(metric, "metric", ("nees", "ecd"))
     side = _side(alternative, "two-sided" if metric == "nees" else "greater")
     squared, d = squared_errors(x, mean, cov)
-
-    def test(values: Floats, level: float) -> SignificanceResult:
-        return _chi_square_test(values, d, metric, side, level)
-
-    return _over_groups(test, squared, groups, pooling, alpha)
+    return _chi_square_test(squared, d, metric, side, check_fraction(alpha, "alpha", 0.05))
 
 
 @documents_keywords(table=FORECASTS | parameters_of(assess_gaussian))
@@ -138,8 +110,6 @@ def assess_density(
     entropy: Any,
     *,
     alternative: Side = "greater",
-    groups: Any = None,
-    pooling: Pooling = "holm",
     alpha: float = 0.05,
 ) -> SignificanceResult:
     r"""Test density forecasts for overconfidence by the entropic calibration difference.
@@ -153,15 +123,12 @@ def assess_density(
     entropy
     alternative : {"greater", "less", "two-sided"}, default "greater"
         Deviation to detect: ``"greater"`` is overconfidence, ``"less"`` underconfidence.
-    groups
-    pooling
     alpha
 
     Returns
     -------
     SignificanceResult
         Result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``lower_critical_value``, ``rejected`` and ``verdict``.
-        With `groups` it is a `GroupedSignificance`, the pooled result, which also holds the result of each group.
 
     Raises
     ------
@@ -170,9 +137,7 @@ def assess_density(
     InputError
         If a value is not finite; a log density of minus infinity is accepted.
     UndefinedMetricError
-        If all rows have the same value, so that their variance is unknown, or all rows of a group of several rows.
-    GroupError
-        If a group is missing.
+        If all rows have the same value, so that their variance is unknown.
     ArgumentError
         If another argument is invalid.
 
@@ -193,14 +158,7 @@ def assess_density(
     gamma forecasts, the level of 5% of ``alternative="greater"`` was between 3.8% and 7.3% with 20 rows, 4.5% and 5.9% with 50
     rows, and 4.7% and 5.3% with 200 rows; that of ``alternative="less"`` was up to 8% with 20 rows and 6.5% with 50. With fewer than
     20 rows the result is marked as approximate. Smaller levels require more rows: :math:`20 (\ln \alpha / \ln 0.05)^2`. Rows must be
-    independent within a group; see `assess_gaussian` on tracks.
-
-    With ``pooling="holm"`` the tests of G groups are used at the level `alpha` / G, and Holm's adjustment inherits their error in the
-    tail. For 50 independent groups of 20 rows the family-wise error rate at a nominal 5% was up to 22% for ``"less"`` and 15% for
-    ``"two-sided"``, and 0.4 to 1.6% for ``"greater"``, which then has little power; with 50 rows per group 10.5%, 7% and 2 to 3%; with
-    100 rows 8%, 6% and 3 to 4%. The pooled result is marked as approximate unless each group has the number of rows above for the level
-    `alpha` / G, such as 63 for 10 groups and 107 for 50; the family-wise error rate is then at most 8%, as that of one test with 20
-    rows. The variance of one row is unknown: a group of one row has the p-value 1 and counts as a group; ``null_distribution`` names it.
+    independent; see `assess_gaussian` on tracks.
 
     If a value with density 0 was observed, the p-value for overconfidence is 0.
 
@@ -222,14 +180,7 @@ def assess_density(
     ecd_density 0.7411: statistically significant at 5% (p < 0.001).
     """
     side = _side(alternative, "greater")
-
-    def test(values: Floats, level: float) -> SignificanceResult:
-        return _skewed_t_test(values, side, level)
-
-    def untested(values: Floats, level: float) -> SignificanceResult:
-        return _one_row(values, side, level)
-
-    return _over_groups(test, excess_log_loss(log_density, entropy), groups, pooling, alpha, untested, _enough_rows)
+    return _skewed_t_test(excess_log_loss(log_density, entropy), side, check_fraction(alpha, "alpha", 0.05))
 
 
 def _side(alternative: Any, default: Side) -> Side:
@@ -331,16 +282,9 @@ def _enough_rows(alpha: float) -> int:
 
     The relative error of a tail is of the order of the fourth power of the quantile over the number of rows, and the squared quantile of
     the order of the logarithm of the level. In simulations the family-wise error rate of 2 groups of 31 rows, 10 of 63 and
-    50 of 107 was at most 8%.
+    50 of 107, each at the level divided by their number, was at most 8%.
     """
     return max(ENOUGH_ROWS, math.ceil(ENOUGH_ROWS * (math.log(alpha) / math.log(0.05)) ** 2 - SAME))
-
-
-def _one_row(values: Floats, side: Side, alpha: float) -> SignificanceResult:
-    """The result of a group of one row, which cannot be tested."""
-    why = "unknown: one row has no variance, and its p-value is taken to be 1"
-    facts: dict[str, Any] = {"method": "untested", "n": 1, "lens": "density", "null_distribution": why}
-    return _result("ecd_density", float(values[0]), (1.0, 1.0), (None, None), side, alpha, **facts)
 
 
 def _uncorrected(quantile: float, skewness: float, n: int) -> float:
@@ -349,68 +293,3 @@ def _uncorrected(quantile: float, skewness: float, n: int) -> float:
         return quantile / math.sqrt(n)
     cube = 1 + skewness * (quantile / math.sqrt(n) - skewness / (6 * n))
     return 3 / skewness * (math.cbrt(cube) - 1)
-
-
-def _over_groups(
-    test: Test,
-    values: Floats,
-    groups: Any,
-    pooling: Any,
-    alpha: float,
-    untested: Test | None = None,
-    enough: Callable[[float], int] | None = None,
-) -> SignificanceResult:
-    """The test of all rows, or of each group with a pooled result.
-
-    `untested` gives the result of a group of one row that the test cannot use, and `enough` the rows that a test at a level requires.
-    """
-    check_fraction(alpha, "alpha", 0.05)
-    check_choice(pooling, "pooling", ("holm", "sum"))
-    place, names = combined_groups(groups, len(values))
-    if place is None:
-        if pooling != "holm":
-            raise ArgumentError(
-                "pooling", "has no effect without groups", "pass the group of each row, such as its step"
-            )
-        return test(values, alpha)
-    parts = [values[place == code] for code in range(len(names))]
-    results = tuple(_of_group(test, part, name, alpha, untested) for part, name in zip(parts, names, strict=True))
-    pvalues = np.array([result.pvalue for result in results])
-    adjusted = adjust(pvalues, "holm")
-    if pooling == "sum":
-        pooled = test(values, alpha)
-    else:
-        if all(result.method == "untested" for result in results):
-            raise UndefinedMetricError("groups", "every group has one row, whose variance is unknown", MERGE)
-        worst, level = smallest(results), alpha / len(parts)
-        pooled = _of_group(test, parts[worst], names[worst], level, untested)
-        how = f"the smallest p-value of {len(parts)} groups, times their number; in group {names[worst]!r} "
-        how += pooled.null_distribution + _caution(results, names, worst, enough(level) if enough else 0)
-        pooled = replace(pooled, alpha=alpha, pvalue=float(adjusted[worst]), n=len(values), null_distribution=how)
-    return GroupedSignificance(
-        **vars(pooled), groups=tuple(names), results=results, adjusted=tuple(adjusted.tolist()), pooling=pooling
-    )
-
-
-def _caution(results: Sequence[SignificanceResult], names: Sequence[Any], worst: int, enough: int) -> str:
-    """The groups that are too small for the level of Holm's method, beside the one that the result describes."""
-    lone = [repr(name) for name, result in zip(names, results, strict=True) if result.method == "untested"]
-    few = [place for place, result in enumerate(results) if 1 < result.n < enough and place != worst]
-    text = ""
-    if few:
-        least = min(few, key=lambda place: results[place].n)
-        others = f" and {len(few) - 1} other{'s' * (len(few) > 2)}" if len(few) > 1 else ""
-        text += f"; approximate: fewer than {enough} rows in group {names[least]!r}{others}"
-    if lone:
-        more = f" and {len(lone) - SHOWN} others" if len(lone) > SHOWN else ""
-        text += f"; p-value 1 for one row in group{'s' * (len(lone) > 1)} {', '.join(lone[:SHOWN])}{more}"
-    return text
-
-
-def _of_group(test: Test, values: Floats, name: Any, alpha: float, untested: Test | None) -> SignificanceResult:
-    try:
-        return test(values, alpha)
-    except UndefinedMetricError as error:
-        if untested is not None and len(values) == 1:
-            return untested(values, alpha)
-        raise UndefinedMetricError("groups", f"in group {name!r}, {error.problem}", MERGE) from None

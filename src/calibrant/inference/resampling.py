@@ -7,9 +7,7 @@ for the metric (cells.py): the cost of a resample is then proportional to the nu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
-from copy import copy
 from itertools import product
 from typing import Any
 
@@ -31,14 +29,13 @@ from .cells import (
     DistinctSampler,
     Drawn,
     Draws,
+    LabelSampler,
     Plan,
     Same,
     accurate_cells,
     first_cells,
     has_few_scores,
-    has_limit,
     one_view,
-    options_of_copies,
     shared,
     shared_numbers,
     value_of_resample,
@@ -73,7 +70,7 @@ def few_groups(count: int) -> str:
     return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
 
 
-class RowSampler:
+class RowSampler(LabelSampler):
     """Single rows of one view, for metrics that depend on nothing else; a resample has as many rows as there are, or `size`."""
 
     note = ""
@@ -88,27 +85,14 @@ class RowSampler:
         self.total = int(weight.sum()) if size is None else size
         self.chance = view.raw_score
 
-    def with_chance(self, chance: Array) -> RowSampler:
-        """The same rows with outcomes that are simulated from other probabilities."""
-        other = copy(self)
-        other.__dict__.pop("population", None)
-        other.chance = chance
-        return other
-
     @cached_property
     def population(self) -> Drawn:
         """The rows with soft labels, the probabilities of their outcomes."""
         return self._drawn(self.view.raw_score, self.chance, slice(None), keep_order=True)
 
-    def population_value(self, metric: Metric, options: dict[str, Any]) -> float:
-        """The value of a metric for the probabilities of the outcomes; NaN where it depends on the number of rows."""
-        if metric.soft:
-            return self.population.value(metric, options)
-        if not has_limit(metric):
-            return math.nan
+    def _copies(self) -> Drawn:
         rows = np.rint(self.view.weights * MANY_COPIES).astype(np.int64)
-        positives = np.rint(rows * self.chance).astype(np.int64)
-        return self._counted(rows, positives).value(metric, options_of_copies(options))
+        return self._counted(rows, np.rint(rows * self.chance).astype(np.int64))
 
     @property
     def score(self) -> NDArray[np.float64]:
@@ -184,7 +168,7 @@ class RowSampler:
         return one_view(drawn)
 
 
-class PredictionSampler:
+class PredictionSampler(LabelSampler):
     """Whole rows: labels simulated from the probabilities of all classes, or rows with all their data."""
 
     unit = ROW_BY_ROW
@@ -197,22 +181,10 @@ class PredictionSampler:
         self.clusters = clusters_of(predictions) if cluster else None
         self.chance = predictions.probs
 
-    def with_chance(self, chance: Array) -> PredictionSampler:
-        """The same rows with labels that are simulated from other probabilities."""
-        other = copy(self)
-        for known in ("paths", "population"):
-            other.__dict__.pop(known, None)
-        other.chance = chance
-        return other
-
     @cached_property
     def population(self) -> Drawn:
         """The rows with soft labels, the probabilities of their classes."""
         return self._drawn(self.predictions.with_soft_labels(self.chance))
-
-    def population_value(self, metric: Metric, options: dict[str, Any]) -> float:
-        """The value of a metric for the probabilities of the labels; NaN where it is not defined for soft labels."""
-        return self.population.value(metric, options) if metric.soft else math.nan
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         p = self.predictions

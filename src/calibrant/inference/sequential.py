@@ -37,6 +37,9 @@ from .significance import single_view
 
 Floats = NDArray[np.float64]
 
+# Random splits whose e-values are averaged (Henzi et al. 2023).
+SPLITS = 10
+
 
 @dataclass(frozen=True, repr=False)
 class EValue(Record):
@@ -152,7 +155,6 @@ def safe_hosmer_lemeshow(
     y_prob: Any = None,
     *,
     sequential: bool = False,
-    splits: int = 10,
     alpha: float = 0.05,
     lens: str | Lens = "auto",
     rng: Any = 0,
@@ -171,9 +173,7 @@ def safe_hosmer_lemeshow(
     y_prob
     sequential : bool, default False
         Whether rows are in temporal order: the alternative of each row is then the curve of the earlier rows. Otherwise the curve is
-        fitted to a random half of the rows and evaluated on the other half.
-    splits : int, default 10
-        Number of random splits, whose e-values are averaged.
+        fitted to a random half of the rows and evaluated on the other half, and the e-values of 10 splits are averaged.
     alpha
     lens
     rng : None, int or numpy.random.Generator, default 0
@@ -221,14 +221,13 @@ def safe_hosmer_lemeshow(
     True
     """
     check_fraction(alpha, "alpha", 0.05)
-    check_whole(splits, "splits")
     view = _one_score(_ordered("safe_hosmer_lemeshow", resolve(y_true, y_prob, sample_weight, pos_label), lens))
     if sequential:
         log_path = likelihood_path(view.outcome, view.score, past_isotonic_rates(view.outcome, view.score))
         return _result("isotonic, row by row", view, alpha, log_path)
     seed = seed_of(rng)
-    logs = np.array([_split_value(view, generator(seed, split)) for split in range(splits)])
-    return _result(f"isotonic, mean over {splits} random splits", view, alpha, log_mean(logs)[None], logs, False)
+    logs = np.array([_split_value(view, generator(seed, split)) for split in range(SPLITS)])
+    return _result(f"isotonic, mean over {SPLITS} random splits", view, alpha, log_mean(logs)[None], logs, False)
 
 
 @documents_keywords()

@@ -65,7 +65,7 @@ class AnswerTable:
         """Columns of probabilities."""
         return [f"p_{name}" for name in self.classes or ()]
 
-    def predictions(self, by: str | None, as_confidence: bool) -> Predictions:
+    def predictions(self, by: str | None) -> Predictions:
         """The choices as classes, or the confidence in the chosen answer and whether it is correct."""
         groups = None
         if by is not None:
@@ -73,7 +73,7 @@ class AnswerTable:
                 listed = ", ".join(name for name in self.columns if not name.startswith("p_"))
                 raise ColumnError("by", f"unknown field {by!r}", f"the fields are {listed}")
             groups = self.columns[by]
-        if self.classes is None or as_confidence:
+        if self.classes is None:
             right = self.columns["correct"].astype(np.int64)
             return Predictions(right, self.columns["confidence"], input="confidence", groups=groups)
         probs = np.column_stack([self.columns[name] for name in self.probs])
@@ -87,7 +87,6 @@ def read_lm_harness(
     *,
     length_norm: LengthNorm = "none",
     by: str | None = "task",
-    as_confidence: bool = False,
 ) -> Predictions:
     """Read multiple-choice answers from the sample logs of lm-evaluation-harness.
 
@@ -103,8 +102,6 @@ def read_lm_harness(
         harness do. The result ranks the choices as these metrics do; it is not the probability of a text.
     by : str or None, default "task"
         Field used as the group of each question: ``"task"``, or a field of the documents, such as ``"subject"``.
-    as_confidence : bool, default False
-        Whether to keep only the confidence in the chosen answer and its correctness, as for questions with different numbers of choices.
 
     Returns
     -------
@@ -124,7 +121,7 @@ def read_lm_harness(
     Warns
     -----
     InputWarning
-        If confidences are returned although `as_confidence` is False.
+        If confidences are returned.
 
     See Also
     --------
@@ -156,9 +153,9 @@ def read_lm_harness(
     ([[0.2689, 0.7311]], [1])
     """
     table = harness_table(path, length_norm)
-    if table.classes is None and not as_confidence:
+    if table.classes is None:
         warn_caller(InputWarning("path", f"{table.why}; confidences and correctness are read"))
-    return table.predictions(by, as_confidence)
+    return table.predictions(by)
 
 
 class _Question(NamedTuple):
@@ -499,7 +496,6 @@ def read_openai_logprobs(
     position: int = 0,
     failed: Literal["raise", "drop"] = "raise",
     by: str | None = None,
-    as_confidence: bool = False,
 ) -> Predictions:
     """Read multiple-choice answers from responses with token log probabilities in the format of OpenAI.
 
@@ -524,8 +520,6 @@ def read_openai_logprobs(
         Whether responses without log probabilities or without a choice at this position raise an error, or are left out with a warning.
     by : str, optional
         Field of the records used as the group of each response.
-    as_confidence : bool, default False
-        Whether to keep only the confidence in the chosen answer and its correctness.
 
     Returns
     -------
@@ -576,7 +570,7 @@ def read_openai_logprobs(
         low = int((table.columns["choice_mass"] < 0.5).sum())
         problem = f"the choices have {mass:.1%} of the probability on average, and less than half in {low:,} responses; the rest is left out"
         warn_caller(InputWarning("choices", problem, "check the prompt, the choices and the position of the answer"))
-    return table.predictions(by, as_confidence)
+    return table.predictions(by)
 
 
 def openai_table(
