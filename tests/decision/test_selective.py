@@ -160,14 +160,6 @@ def test_the_ends_of_the_range() -> None:
 
 
 @pytest.mark.parametrize("function", AREAS)
-def test_another_confidence_is_that_of_the_rows_that_count(function: Any) -> None:
-    right, confidence = tied(3, 30)
-    given = {"input": "confidence", "counts": np.random.default_rng(1).integers(0, 4, 30)}
-    other = function(cal.Predictions(right, np.full(30, 0.5), **given), confidence=confidence)
-    assert other == pytest.approx(function(cal.Predictions(right, confidence, **given)), abs=1e-14)
-
-
-@pytest.mark.parametrize("function", AREAS)
 def test_only_ratios_of_importance_matter(function: Any) -> None:
     right, confidence = tied(4, 30)
     weight = np.random.default_rng(1).random(30)

@@ -14,7 +14,6 @@ from calibrant.recalibration.binary import (
     CenteredIsotonicCalibration,
     IsotonicCalibration,
     PlattScaling,
-    QuadraticLogit,
     SplineCalibration,
     with_top,
 )
@@ -26,9 +25,11 @@ from calibrant.recalibration.binning import (
 )
 from calibrant.recalibration.class_temperature import MiscalibrationAwareTemperature
 from calibrant.recalibration.grouped import GroupCalibration, MultiCalibration
+from calibrant.recalibration.methods import TYPES
 from calibrant.recalibration.ordered import ConsistencyCalibration, IntraOrderPreserving, winning_shares
 from calibrant.recalibration.scaling import TemperatureScaling
 from calibrant.recalibration.venn import VennAbers
+from calibrant.validation.references import compare, load
 from tests.calling import raises
 
 A = np.array([0.1, 0.4, 0.8, 0.9]), np.array([0, 1, 1, 1])
@@ -130,6 +131,14 @@ def test_published_values(calibrator, data, read, expected, digits):
     assert read(calibrator.fit(*data)) == pytest.approx(expected, abs=digits)
 
 
+@pytest.mark.parametrize("name", sorted(set(TYPES) - {"Identity"}))
+def test_values_of_independent_definitions_and_other_packages(name):
+    rows = [row for group in ("definitions", "peers", "stored") for row in load(group)]
+    checks = [compare(row) for row in rows if row.kind == "calibrator" and row.topic == name]
+    assert checks
+    assert [check for check in checks if not check.passed] == []
+
+
 def test_few_rows_have_no_spline():
     with pytest.raises(UndefinedMetricError):
         SplineCalibration().fit(*A)
@@ -143,16 +152,6 @@ def test_platt_of_separated_rows_names_the_smoothed_targets(turn):
     with pytest.raises(UndefinedMetricError, match='targets="smoothed"'):
         ScalingBinning().fit(score, y)
     assert np.isfinite(at(PlattScaling().fit(score, y), score)).all()
-
-
-def test_quadratic_is_where_the_likelihood_has_no_slope():
-    score, y = many(300)
-    calibrator = QuadraticLogit().fit(score, y)
-    rate = at(calibrator, score)
-    z = np.log(score / (1 - score))
-    assert [(rate - y) @ z**power for power in range(3)] == pytest.approx([0, 0, 0], abs=1e-6)
-    with pytest.raises(UndefinedMetricError):
-        QuadraticLogit().fit(*A)
 
 
 # The top class

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import calibrant as cal
@@ -346,33 +345,6 @@ def test_labels_without_probability_are_told() -> None:
         assert "for 1 labels" in cal.recalibrate(y, mild, method="platt").candidates[0].note
     mild[event] = 1e-11
     assert cal.recalibrate(y, mild, method="platt").candidates[0].note == ""
-
-
-def test_rows_come_in_every_form() -> None:
-    data = cal.inference.make_miscalibrated(300, warp=cal.inference.simulation.temperature(2.0), rng=0)
-    y, p = data.y_true, data.y_prob
-    text, weight = np.where(y == 1, "dead", "alive"), np.arange(300) % 3 + 0.5
-    frame = pd.DataFrame({"y": y, "name": text, "p": p, "w": weight})
-    plain = cal.recalibrate(y, p, method="platt")
-    weighed = cal.recalibrate(y, p, method="platt", sample_weight=weight)
-    assert plain.candidates != weighed.candidates
-    same = [
-        cal.recalibrate(cal.Predictions(y, p), method="platt"),
-        cal.recalibrate(cal.Predictions(frame, label="y", prob="p"), method="platt"),
-        cal.recalibrate(text, p, pos_label="dead", method="platt"),
-        cal.recalibrate(cal.Predictions(text, p, classes=["alive", "dead"]), method="platt"),
-        cal.recalibrate(
-            cal.Predictions(frame, label="name", prob="p", classes=["dead", "alive"], pos_label="dead"), method="platt"
-        ),
-    ]
-    assert [found.candidates for found in same] == [plain.candidates] * 5
-    for found in same[3:]:
-        assert found.calibrator.predict([0.01, 0.99]).tolist() == ["alive", "dead"]
-    for found in (
-        cal.recalibrate(cal.Predictions(frame, label="y", prob="p", sample_weight="w"), method="platt"),
-        cal.recalibrate(cal.Predictions(y, p, sample_weight=weight, groups=text), method="platt"),
-    ):
-        assert found.candidates == weighed.candidates
 
 
 def test_the_choice_does_not_depend_on_the_order_of_rows() -> None:

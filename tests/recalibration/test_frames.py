@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.recalibration.adjust import PriorShift, prior_shift_em
 from calibrant.recalibration.grouped import GroupCalibration
 from calibrant.recalibration.persistence import load, save
 from tests.calling import raises
@@ -61,12 +60,6 @@ def test_columns_name_the_classes(make: Any, library: str) -> None:
     for scores in forms:
         assert same(calibrator.predict_proba(scores), probs)
         assert np.array_equal(calibrator.predict(scores), NAMES[probs.argmax(axis=1)])
-
-
-def test_the_same_rows_in_another_order_of_columns_are_the_rows_fitted_on() -> None:
-    calibrator = cal.VectorScaling().fit(table(FITTED.y_prob), LABELS)
-    with pytest.warns(cal.errors.InSampleWarning):
-        calibrator.predict_proba(turned(FITTED.y_prob))
 
 
 def test_names_are_saved_and_evaluated(tmp_path: Path) -> None:
@@ -120,15 +113,6 @@ def test_numbers_that_could_be_names_or_positions_are_refused() -> None:
     assert same(named.predict_proba(pd.DataFrame(NEW.y_prob)), named.predict_proba(NEW.y_prob))
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
-def test_rows_without_labels_have_columns_without_names() -> None:
-    frame = pd.DataFrame(FITTED.y_prob, columns=[2, 0, 1])
-    before = [0.2, 0.3, 0.5]
-    assert prior_shift_em(frame, before) == prior_shift_em(FITTED.y_prob, before)
-    one, other = (PriorShift(before=before).fit(scores) for scores in (frame, FITTED.y_prob))
-    assert same(one.predict_proba(NEW.y_prob), other.predict_proba(NEW.y_prob))
-
-
 def test_an_index_in_another_order_is_refused_for_names_too() -> None:
     labels, frame = pd.Series(LABELS), table(FITTED.y_prob)
     with raises(cal.errors.InputError, "scores"):
@@ -149,10 +133,11 @@ def test_names_without_columns_are_refused(make: Any) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_names_of_other_columns_are_refused(library: str) -> None:
+def test_columns_of_fit_are_read_as_those_of_predictions(library: str) -> None:
     named = table(FITTED.y_prob, [f"p_{name}" for name in NAMES], library)
+    assert cal.VectorScaling().fit(named, LABELS).classes_.tolist() == NAMES.tolist()
     with raises(cal.errors.LabelError, "y"):
-        cal.VectorScaling().fit(named, LABELS)
+        cal.VectorScaling().fit(table(FITTED.y_prob, ["x", "y", "z"], library), LABELS)
     order = np.argsort(NAMES)
     calibrator = cal.VectorScaling().fit(FITTED.y_prob[:, order], LABELS)  # as scikit-learn's predict_proba has them
     assert calibrator.classes_.tolist() == sorted(NAMES)

@@ -49,14 +49,6 @@ def test_a_map_comes_back_bit_for_bit(name: str, data: Any, tmp_path: Path) -> N
             again.predict_proba(data.y_prob)
 
 
-def test_names_of_classes_are_kept(tmp_path: Path) -> None:
-    names = np.array(["no", "yes"])[BINARY.y_true]
-    calibrator = cal.TemperatureScaling().fit(np.column_stack([1 - BINARY.y_prob, BINARY.y_prob]), names)
-    again = load(save(calibrator, tmp_path / "map.json"))
-    assert again.classes_.tolist() == ["no", "yes"]
-    assert set(again.predict(NEW[2])) == {"no", "yes"}
-
-
 def test_how_scores_were_prepared_is_compared(tmp_path: Path) -> None:
     path = save(fitted("temperature", BINARY), tmp_path / "map.json", preprocessing="resize 224")
     assert load(path).fit_record_.preprocessing == "resize 224"

@@ -183,16 +183,6 @@ def test_the_margin_takes_the_mean_or_the_sum_over_classes() -> None:
     assert summed - plain == pytest.approx(0.1 * beyond / 2, rel=1e-9)
 
 
-def test_focal_family_by_hand() -> None:
-    assert losses.focal_loss(P.log(), Y, gamma=3).item() == pytest.approx(0.2112964477, abs=1e-10)
-    dual = (-((1 - 0.7 + 0.2) ** 5) * math.log(0.7) - (1 - 0.3 + 0.1) ** 5 * math.log(0.3)) / 2
-    assert losses.dual_focal_loss(P.log(), Y).item() == pytest.approx(dual, rel=1e-12)
-    low = torch.tensor([[0.15, 0.85], [0.2, 0.8]], dtype=torch.float64)
-    flsd = losses.flsd_loss(low.log(), torch.tensor([0, 0]), cut=0.199, reduction="none")
-    assert flsd[0].item() == pytest.approx(-(0.85**5) * math.log(0.15), rel=1e-12)
-    assert flsd[1].item() == pytest.approx(-(0.8**3) * math.log(0.2), rel=1e-12)
-
-
 def test_the_entropic_difference_leaves_underconfidence_alone() -> None:
     logits = torch.tensor([[1.0, 0.0]], dtype=torch.float64, requires_grad=True)
     loss = losses.ecd_loss(logits, torch.tensor([0]), form="over")

@@ -115,27 +115,6 @@ def test_of_two_classes_the_second_is_asked_about_as_everywhere(dtype: Any) -> N
         SketchMetric(3, lenses="binary")
 
 
-@pytest.mark.parametrize(
-    ("row", "text"),
-    [
-        ([math.nan, 0.5], r"preds: 1 invalid row \(1 with NaN\)"),
-        ([0.5, math.nan], r"preds: 1 invalid row \(1 with NaN\)"),
-        ([1.2, -0.2], r"preds: 1 invalid row \(1 with entries outside \[0, 1\]\)"),
-        ([1.00005, 0.0], r"preds: 1 invalid row \(1 with entries outside \[0, 1\]\)"),
-        ([0.2, 0.2], r"preds: 1 invalid row \(1 with a sum other than 1\)"),
-    ],
-)
-def test_of_two_classes_both_columns_are_checked(row: Any, text: str) -> None:
-    probs, labels = drawn(n=20, k=2)
-    probs[13] = row
-    metric = filled(SketchMetric(2), probs, labels)
-    with pytest.raises(
-        ProbabilityError,
-        match=f"{text} in row 13; (use input='logit' if these are logits|check the output of the model|pass ignore_index to skip rows)",
-    ):
-        metric.compute()
-
-
 def test_metrics_of_two_classes_are_those_of_the_library() -> None:
     rng = np.random.default_rng(0)
     score = rng.random(2000).astype(np.float32)
@@ -253,21 +232,6 @@ def test_dense_outputs(layout: str) -> None:
     metric = SketchMetric(3, lenses=("top_label", "classwise"))
     metric.update(dense, target)
     assert metric.sketches() == cal.Sketches.of(labels, flat, lenses=["top_label", "classwise"], scores=False)
-
-
-def test_volumes_larger_than_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sketching, "CHUNK_ROWS", 50)
-    flat, labels = drawn(n=2 * 3 * 5 * 7, k=3)
-    dense, target = put(np.moveaxis(flat.reshape(2, 3, 5, 7, 3), -1, 1).copy(), labels.reshape(2, 3, 5, 7))
-    metric = SketchMetric(3)
-    metric.update(dense, target)
-    assert metric.sketch() == cal.Sketch.of(labels, flat)
-    dense[1, 0, 2, 3, 4] = math.nan
-    metric.reset()
-    metric.update(dense, target)
-    with raises(ProbabilityError, "preds") as caught:
-        metric.compute()
-    assert caught.value.row == 200 == np.ravel_multi_index((1, 2, 3, 4), (2, 3, 5, 7))
 
 
 def test_groups_are_kept_apart() -> None:

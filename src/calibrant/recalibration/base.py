@@ -20,6 +20,7 @@ from ..errors import (
     UnknownArgumentError,
     warn_caller,
 )
+from ..input.convert import is_frame
 from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
@@ -33,8 +34,9 @@ from .scores import (
     boundary_of,
     in_order,
     named_as,
+    names_array,
     off_boundary,
-    read_rows,
+    sorted_classes,
 )
 
 Input = Literal["prob", "logit"]
@@ -265,13 +267,15 @@ class Calibrator:
         """The validated data, the names of the classes, if any, and the number of columns; the same for calibrators with the same `_way_of_reading`."""
         with named_as():
             check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "counts": counts})
-            classes, labels, scores = read_rows(y, scores)
+            classes = None if is_frame(scores) else sorted_classes(y, scores)
             # A curve of one score may be fitted to probabilities passed as logits; a softmax of them would be meaningless.
             read = Predictions.derived if self.takes_any_score and self._input() == "logit" else Predictions
-            predictions = read(labels, scores, input=self._input(), sample_weight=sample_weight, counts=counts)
+            weights = {"sample_weight": sample_weight, "counts": counts}
+            predictions = read(y, scores, classes=classes, input=self._input(), **weights)
         if predictions.labels is None or predictions.kind not in ("binary", "multiclass"):
             raise ShapeError("scores", f"must have two or more classes; got {predictions.kind} predictions")
-        return TrainingData(predictions), classes, 1 if np.ndim(scores) == 1 else predictions.k
+        names = None if predictions.classes is None else names_array(predictions.classes)
+        return TrainingData(predictions), names, 1 if predictions.probs.ndim == 1 else predictions.k
 
     def _way_of_reading(self) -> tuple[Any, ...]:
         return self._input(), self.takes_any_score and self._input() == "logit"

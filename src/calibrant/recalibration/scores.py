@@ -17,13 +17,12 @@ from ..curves.logistic_regression import LARGEST_LOGIT, logit
 from ..errors import (
     CalibrantError,
     ColumnError,
-    LabelError,
     SwappedArgumentsError,
 )
 from ..inference.seeds import seed_of
 from ..input.convert import column, is_frame
-from ..input.frames import class_names, classes_of_columns, column_names, positive_last
-from ..input.labels import encode_labels
+from ..input.frames import class_names, column_names, positive_last
+from ..input.labels import is_text
 from ..input.predictions import Predictions
 from ..input.weights import WeightKind
 from ..util.blocks import map_blocks, rows_per_block
@@ -482,7 +481,8 @@ def in_order(scores: Any, known: list[Any]) -> Any:
             return rows[:, [names.index(name) for name in known]]
     numbered = known == list(range(len(known)))  # the calibrator was fitted without class names
     if names is None or names == tuple(range(len(names))) or set(names).isdisjoint(known):
-        return _by_class(names, rows) if numbered else rows
+        texts = [name for name in names or () if isinstance(name, str)]
+        return rows[:, ::-1] if numbered and len(texts) == 2 and positive_last(texts, "") != texts else rows
     if numbered:
         return rows
     raise ColumnError(
@@ -505,75 +505,21 @@ def _as_classes(names: tuple[Any, ...], known: list[Any]) -> tuple[Any, ...]:
     return names
 
 
-def read_rows(y: Any, scores: Any) -> tuple[Array | None, Any, Any]:
-    """Class names, class indices of the labels, and scores without column names.
+def sorted_classes(y: Any, scores: Any) -> Array | None:
+    """Names of the classes of columns without names: sorted, as in scikit-learn's ``predict_proba``.
 
-    The columns of a frame name the classes if every label is one of them; otherwise class names are sorted, as in the columns of
-    scikit-learn's ``predict_proba``. Labels that are integers from 0 are kept and have no names.
+    None if the labels are class indices from 0, or do not name every column.
     """
-    came, rows = column(y, "y_true"), as_rows(scores)
-    columns = column_names(scores)
-    names = classes_of_columns(columns, None, came.array)
-    if names is not None:
-        return names_array(names), encode_labels(came, len(names), names, None, np.empty(0)), rows
-    if came.array.ndim == 1 and len(came.array) and isinstance(came.array.item(0), str):
-        _check_known_order(np.ndim(rows), columns, came.array)
-    else:
-        rows = _by_class(columns, rows)
-    return *_sorted_classes(came.array, y, np.shape(rows)[1] if np.ndim(rows) == 2 else 2), rows
-
-
-def _by_class(names: tuple[Any, ...] | None, rows: Any) -> Any:
-    """Scores in the order of the classes 0, 1, ..., if the column names determine it: p_1 after p_0, p_yes after p_no."""
-    if names is None or not all(isinstance(name, str) for name in names):
-        return rows
-    told = class_names(list(names), "")
-    places = list(range(len(names)))
-    if told is not None and told != places and set(told) == set(places):
-        return rows[:, [told.index(place) for place in places]]
-    return rows[:, ::-1] if positive_last(list(names), "") != list(names) else rows
-
-
-def _check_known_order(dimensions: int, columns: tuple[Any, ...] | None, labels: Array) -> None:
-    """Raise if class names cannot be matched to columns of scores."""
-    first = labels.item(0)
-    if dimensions < 2:
-        raise LabelError(
-            "y",
-            f"the scores do not name the class they belong to, and the labels are text; got {first!r}",
-            f"pass y == {first!r} if the scores are the probability of {first!r}",
-            row=0,
-        )
-    if columns is not None and columns != tuple(range(len(columns))):
-        raise LabelError(
-            "y",
-            f"labels must be among the columns {list(columns)}; got {first!r}",
-            "name the columns after the classes, or pass scores.to_numpy() with columns sorted by class name",
-            row=0,
-        )
-
-
-def _sorted_classes(labels: Array, y: Any, columns: int) -> tuple[Array | None, Any]:
-    """Sorted class names and class indices of the labels; integers from 0 are kept unchanged."""
-    if labels.ndim != 1:
-        return None, y
-    if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < columns:
-        return None, y
-    if labels.dtype.kind == "f":
-        return None, y
+    labels, columns = column(y, "y_true").array, np.shape(scores)[1] if np.ndim(scores) == 2 else 2
+    if labels.ndim != 1 or labels.dtype.kind == "f" or (np.ndim(scores) == 1 and is_text(labels)):
+        return None
+    if labels.dtype.kind in "iu" and len(labels) and labels.min() >= 0 and labels.max() < columns:
+        return None
     try:
-        names, codes = np.unique(labels, return_inverse=True)
+        names = np.unique(labels)
     except TypeError:  # mixed types, which Predictions reports
-        return None, y
-    if len(names) == columns:
-        return names, codes
-    if labels.dtype.kind in "US" or isinstance(names[0], str):
-        raise LabelError(
-            "y",
-            f"{len(names)} class name{'s' * (len(names) != 1)}, such as {str(names[0])!r}, for {columns} columns of scores",
-            f"if a class has no rows, {BY_NUMBER}",
-        )
-    return None, y  # Predictions raises the error
+        return None
+    return names if len(names) == columns else None
 
 
 def absent_classes(names: Sequence[Any]) -> str:
