@@ -158,7 +158,7 @@ def censoring(rng: Rng, n: int, dependence: float) -> Runs:
         "scaled_brier": known["scaled_brier"],
         "auroc": known["c"],
     }
-    rows = {row.measure: row for row in found.horizons[0].measures}
+    rows = {row.measure: row for row in found.measures}
     return {id: (bool(rows[id].low <= value <= rows[id].high), rows[id].value) for id, value in truth.items()}
 
 

@@ -205,8 +205,9 @@ def test_groups_of_a_report_start_over_each_other(browser: Browser, tmp_path: Pa
         # No word of a label is broken.
         broken = page.run(
             """(() => { const pen = document.createElement("canvas").getContext("2d");
-              return [...document.querySelectorAll("table.stack td[data-label]")].filter(cell => {
-                const look = getComputedStyle(cell, "::before"); pen.font = look.font;
+              return [...document.querySelectorAll("table.stack td[data-label]")].filter(cell => cell.checkVisibility()).filter(cell => {
+                const look = getComputedStyle(cell, "::before");
+                pen.font = `${look.fontWeight} ${look.fontSize} ${look.fontFamily}`;
                 return Math.max(...cell.dataset.label.split(/[ -]/).map(w => pen.measureText(w).width)) > parseFloat(look.width) + 1;
               }).map(cell => cell.dataset.label) })()"""
         )

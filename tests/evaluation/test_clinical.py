@@ -312,13 +312,12 @@ def test_dropped_rows_are_reported_for_item_11() -> None:
     found = cal.clinical.summary(
         cal.Predictions([*y_true, None], [*[0.1, 0.6, 0.4, 0.8] * 25, 0.5], missing="drop"), n_resamples=0
     )
-    assert cal.reporting.tripod(found)["11"].filled == (
-        "Every row of the analysis has an outcome and a predicted risk; 1 of 101 rows dropped because of missing values (y_true 1)."
-    )
     assert (
-        "drops and imputes none"
-        in cal.reporting.tripod(cal.clinical.summary(y_true, [0.3, 0.7] * 50, n_resamples=0))["11"].filled
+        "Every row of the analysis has an outcome and a predicted risk; 1 of 101 rows dropped because of missing values"
+        in cal.reporting.tripod(found)
     )
+    complete = cal.clinical.summary(y_true, [0.3, 0.7] * 50, n_resamples=0)
+    assert "drops and imputes none" in cal.reporting.tripod(complete)
 
 
 def test_the_flexible_curve_notes_risks_left_out_of_its_slope() -> None:

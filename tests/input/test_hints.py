@@ -232,8 +232,7 @@ def test_a_torch_model_that_ends_in_a_softmax() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("input", ["logit", "prob"])
-def test_a_module_is_fitted_to_logits(classes: int, input: Any) -> None:
+def test_a_module_is_fitted_to_logits(classes: int) -> None:
     torch = pytest.importorskip("torch")
     from calibrant.torch import TemperatureModule
 
@@ -244,6 +243,6 @@ def test_a_module_is_fitted_to_logits(classes: int, input: Any) -> None:
         with pytest.warns(
             ProbabilitiesAsLogitsWarning, match="^logits: these values look like .*; pass their logarithms$"
         ):
-            TemperatureModule(input=input).fit(values, y, weight)
+            TemperatureModule().fit(values, y, weight)
         with no_warning():
-            TemperatureModule(input=input).fit((values + 1e-6).log(), y, weight)
+            TemperatureModule().fit((values + 1e-6).log(), y, weight)

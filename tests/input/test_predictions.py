@@ -499,6 +499,8 @@ def test_numbered_columns_of_several_classes_are_read_by_their_numbers() -> None
     assert cal.nll(cal.Predictions(frame.assign(y=labels), label="y", prob="p_*")) == pytest.approx(
         cal.nll(labels, probs), rel=1e-12
     )
+    with pytest.raises(cal.errors.ArgumentError, match="classes: the columns"):
+        cal.Predictions(labels, frame, classes=[0, 1, 2, 3])
     left = cal.VectorScaling().fit(frame, labels).predict_proba(frame.iloc[:9])
     right = cal.VectorScaling().fit(probs, labels).predict_proba(probs[:9])
     np.testing.assert_allclose(left, right, atol=1e-9)

@@ -84,6 +84,8 @@ def draw_case(name: str, number: int, table: dict[str, Any] | None = None) -> Ca
     kinds = options.pop("weight_kinds", WEIGHTS)
     options = {word: value(rng, n) if callable(value) else value for word, value in options.items()}
     style = options.pop("style", None) or str(rng.choice(STYLES))
+    if style == "edges" and options.get("lens") == "ordinal":
+        style = "dyadic"  # whether a sum one step beside a decimal is that decimal, is left open
     bins = options.get("bins", 15)
     probs = draw_probs(rng, n, classes, style, bins if isinstance(bins, int) else 20)
     if rng.random() < 0.25:

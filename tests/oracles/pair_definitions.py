@@ -83,8 +83,8 @@ def smoothed(position, mass, width):
         ]
     )
     # Far from all rows a narrow kernel, and so a product of two values, is 0 in double precision.
-    seen = np.flatnonzero(values)
-    turns = [brentq(curve, grid[i], grid[j]) for i, j in pairwise(seen) if (values[i] < 0) != (values[j] < 0)]
+    seen = grid[np.flatnonzero(values)]
+    turns = [brentq(curve, a, b) for a, b in pairwise(seen) if curve(a) * curve(b) < 0]
     return sum(abs(area(b) - area(a)) for a, b in pairwise([0.0, *turns, 1.0]))
 
 

@@ -65,6 +65,7 @@ TOLERANCES = {
     "calibration_in_the_large": 1e-9,
     "fixed_slope_intercept": 1e-9,
     "ece_db": 1e-9,
+    "gece_db": 1e-11,
     "hosmer_lemeshow": 1e-9,
 } | {name: tolerance for module in FITTED for name, tolerance in module.TOLERANCES.items()}
 # The probabilities of a row in single precision sum to 1 up to this; which of them is taken as the rest is left open.
@@ -106,7 +107,7 @@ def test_metric_is_its_definition(name: str, number: int) -> None:
         assert abs(expected) < MIRRORED, case
         return
     except cal.errors.UndefinedMetricError:  # scores of 1 up to rounding
-        assert math.isinf(expected), case
+        assert math.isinf(expected) or case.probs.dtype == np.float32, case
         return
     if math.isinf(expected):
         assert value == expected, case

@@ -12,6 +12,7 @@ import pytest
 import calibrant as cal
 from calibrant.sketches import grouped
 from calibrant.sketches.collection import ALL, GroupSums
+from calibrant.sketches.grid import grid
 from calibrant.util import kernels
 
 
@@ -63,7 +64,7 @@ def test_groups_have_the_bits_of_their_rows(form: str, classes: int, monkeypatch
 def test_lists_of_cells_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grouped, "compiled", lambda *_: None)  # a compiled loop sums in place from the start
     held = grouped.GroupCells(2)
-    edges = grouped.grid().edges
+    edges = grid().edges
     score = np.tile((edges[1:] + edges[:-1]) / 2, 2)
     group, outcome = np.repeat([0, 1], len(edges) - 1), np.zeros(len(score), np.uint8)
     for _ in range(3):  # each time every cell receives a row

@@ -217,8 +217,9 @@ def test_a_report_names_the_cuts_and_not_the_classes() -> None:
     y, p = sample(200, 4, np.random.default_rng(4))
     labels = pd.Series(pd.Categorical(NAMES[y], categories=NAMES, ordered=True))
     frame = pd.DataFrame(p, columns=NAMES)[NAMES[ALPHABETICAL]]
-    page = cal.report(labels, frame, lens="ordinal", metrics=["ece"], recalibration=False, level=None).to_markdown()
-    assert [name for name in NAMES if f"at most {name}" in page] == ["poor", "fair", "good"]
+    found = cal.report(labels, frame, lens="ordinal", metrics=["ece"], recalibration=False, level=None)
+    page = found.to_markdown()
+    assert [name for name in NAMES if f"at most {name}" in found.to_html()] == ["poor", "fair", "good"]
     assert "3 cumulative probabilities have 3 diagrams; choose one with a lens such as ordinal" in page
     assert "Evaluated on: cumulative probabilities of ordered classes" in page
     assert "for each of 3 cuts, with Bonferroni correction" in page

@@ -21,7 +21,7 @@ from ..reporting.comparing import COMPARED, compare_models
 from ..reporting.forms import form_of
 from ..reporting.measuring import evaluate_cells
 from ..reporting.settings import Settings
-from ..reporting.tripod_items import tripod_of
+from ..reporting.tripod_items import tripod as tripod_items
 from ..sketches.collection import ALL, Sketches
 from ..util.files import check_writable, write_atomic
 from . import options
@@ -181,7 +181,10 @@ def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[A
 def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str) -> None:
     """Write or print the report, and the TRIPOD checklist."""
     if tripod is not None:
-        tripod_of(found).save(tripod)
+        items = tripod_items(
+            found.clinical.summary, outcome=found.outcome or None, model=found.metadata.get("model", "")
+        )
+        write_atomic(tripod, items.encode())
     if target == "-":
         say(text, nl=False)
         return

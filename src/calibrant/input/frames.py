@@ -178,6 +178,26 @@ def read_columns(
     return turned, tuple(named) if meant else None, pos_label
 
 
+def numbers_of_columns(names: Sequence[Any]) -> tuple[int, ...]:
+    """Return the numbers of columns such as p_2, p_0, p_1, each of which occurs once from 0; empty for other columns."""
+    texts = [name for name in names if isinstance(name, str)]
+    told = class_names(texts, "") if len(texts) == len(names) > 1 else None
+    return tuple(told) if told is not None and set(told) == set(range(len(names))) else ()
+
+
+def in_order_of_numbers(frame: Any) -> Any:
+    """Return a frame of columns such as p_2, p_0, p_1 in the order of their numbers; another one unchanged."""
+    import narwhals.stable.v2 as nw
+
+    names = column_names(frame) or ()
+    numbers = numbers_of_columns(names)
+    return (
+        nw.from_native(frame).select([names[numbers.index(k)] for k in range(len(numbers))]).to_native()
+        if numbers
+        else frame
+    )
+
+
 def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDArray[Any]) -> Any:
     """Return the given classes, or the column names if every label, or some text among them, is one of them.
 
@@ -187,10 +207,11 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
         return classes
     if classes is not None:
         given = tuple(classes) if isinstance(classes, (list, tuple, np.ndarray)) else ()
-        if given != names and all(map(is_hashable, given)) and set(given) == set(names):
-            raise ArgumentError(
-                "classes", f"the columns of the probabilities are in another order: {list(names)}", "drop classes"
-            )
+        for known in (names, numbers_of_columns(names)):
+            if given != known and all(map(is_hashable, given)) and set(given) == set(known):
+                raise ArgumentError(
+                    "classes", f"the columns of the probabilities are in another order: {list(names)}", "drop classes"
+                )
         return classes
     if labels.ndim != 1 or not len(labels) or names == tuple(range(len(names))):
         return None

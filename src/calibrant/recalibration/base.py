@@ -21,7 +21,7 @@ from ..errors import (
     warn_caller,
 )
 from ..input.convert import is_frame
-from ..input.frames import check_same_rows
+from ..input.frames import check_same_rows, in_order_of_numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.texts import parameter_texts
@@ -267,7 +267,10 @@ class Calibrator:
         """The validated data, the names of the classes, if any, and the number of columns; the same for calibrators with the same `_way_of_reading`."""
         with named_as():
             check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "counts": counts})
-            classes = None if is_frame(scores) else sorted_classes(y, scores)
+            if is_frame(scores):
+                classes, scores = None, in_order_of_numbers(scores)
+            else:
+                classes = sorted_classes(y, scores)
             # A curve of one score may be fitted to probabilities passed as logits; a softmax of them would be meaningless.
             read = Predictions.derived if self.takes_any_score and self._input() == "logit" else Predictions
             weights = {"sample_weight": sample_weight, "counts": counts}
