@@ -12,7 +12,6 @@ import pytest
 def _outside_of_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests themselves may run in GitHub Actions, where failed gates are printed as annotations too."""
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
-    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
 
 
 @pytest.fixture

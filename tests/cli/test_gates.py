@@ -12,7 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli.conditions import Gates, Place, check, metric_conditions, places_of
-from calibrant.cli.gate_results import Checked, annotation, summary_lines
+from calibrant.cli.gate_results import annotation
 from calibrant.errors import ArgumentError, FileError
 
 Run = Callable[..., tuple[int, str, str]]
@@ -197,27 +197,15 @@ def test_gates_of_the_other_commands(rows: str, run: Run) -> None:
 
 def test_results_for_ci(rows: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "step.md")
-    Path("step.md").write_text("before\n")
     gates = ["--fail-if", "ece > 0", "--fail-if", "ece > 1"]
     evaluated = ["evaluate", rows, "--metrics", "ece", "--json", *gates]
     code, out, err = run(*evaluated)
     assert code == 1
     assert json.loads(out)["failed"]  # standard output is JSON alone
     assert "::error title=calibrant evaluate rows.csv%3A gate failed::ece > 0 holds: the value is" in err
-    text = Path("step.md").read_text().removeprefix("before\n")
-    assert text.startswith("### calibrant evaluate rows.csv: 1 of 2 gates failed\n\n| gate |")
-    assert "| ece > 0 | all | " in text
 
 
 def test_hostile_names_stay_text() -> None:
-    checked = [
-        Checked("ece > 0", f" (group {HOSTILE})", 1.0, 0.0, True),
-        Checked("n < 1", "", None, None, False, HOSTILE),
-    ]
-    lines = summary_lines(checked, "t")
-    assert len(lines) == 6
-    assert lines[4].count("|") - lines[4].count("\\|") == 6
     assert "\n" not in annotation(HOSTILE, HOSTILE)
     assert annotation("a", "50%\n::x") == "::error title=a::50%25\ufffd::x"
 

@@ -47,7 +47,7 @@ def shell(tmp_path: Path, deep: bool, monkeypatch: pytest.MonkeyPatch) -> Shell:
         (tools / name).write_text(f"#!/bin/sh\n{script}\n")
         (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
-    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+    for name in ("GITHUB_ACTIONS",):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(work)
 

@@ -16,7 +16,7 @@ from ..errors import ArgumentError, CalibrantError, FileError
 from ..util.checks import suggest
 from ..util.files import read_limited
 from ..util.version import __version__
-from .gate_results import Checked, annotation, passed, results_of, summary_lines
+from .gate_results import Checked, annotation, passed, results_of
 from .screen import clean, print_json, say
 
 COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -152,7 +152,7 @@ class Gates(NamedTuple):
         return self.finish(checked, title)
 
     def finish(self, checked: Sequence[Checked], title: str) -> bool:
-        """Print the results of the gates, in a job of GitHub also as annotations and in its summary; True if a gate failed.
+        """Print the results of the gates, in a job of GitHub also as annotations; True if a gate failed.
 
         A gate that could not be evaluated is an error.
         """
@@ -163,28 +163,13 @@ class Gates(NamedTuple):
         for each in failed:
             say(clean(f"gate failed: {each}"), err=True)
         if checked and os.environ.get("GITHUB_ACTIONS") == "true":
-            for each in [
-                *failed,
-                *undefined,
-            ]:  # the runner reads them from standard error too, which leaves --json intact
+            # The runner reads them from standard error too, which leaves --json intact.
+            for each in (*failed, *undefined):
                 say(annotation(f"{title}: gate {'failed' if each.failed else 'undefined'}", str(each)), err=True)
-            _append_summary(summary_lines(checked, title))
         if undefined:
             more = f" (and {len(undefined) - 1} more)" if len(undefined) > 1 else ""
             raise ArgumentError("--fail-if", f"{undefined[0]}{more}")
         return bool(failed)
-
-
-def _append_summary(lines: Sequence[str]) -> None:
-    """Append the results of gates to the summary of the job."""
-    step = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not step:
-        return
-    try:
-        with open(step, "a", encoding="utf-8", errors="replace") as stream:
-            stream.write("\n".join(lines) + "\n\n")
-    except OSError as error:
-        say(f"warning: GITHUB_STEP_SUMMARY: cannot be written ({error.strerror})", err=True)
 
 
 def parse_condition(

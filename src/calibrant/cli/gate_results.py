@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..util.results import markdown_text
 from .screen import clean
 
 
@@ -56,25 +55,6 @@ def annotation(title: str, text: str) -> str:
     """
     text, title = (clean(part).replace("%", "%25") for part in (text, title))
     return f"::error title={title.replace(':', '%3A').replace(',', '%2C')}::{text}"
-
-
-def summary_lines(checked: Sequence[Checked], title: str) -> list[str]:
-    """The results of some gates as Markdown."""
-    failed = sum(each.failed for each in checked)
-    undefined = sum(bool(each.reason) for each in checked)
-    several = f"{len(checked)} gate{'' if len(checked) == 1 else 's'}"
-    states = [f"{failed} of {several} failed" if failed else f"{several} passed" if not undefined else ""]
-    states += [f"{undefined} of {several} could not be evaluated"] if undefined else []
-    lines = [f"### {markdown_text(title)}: {', '.join(filter(None, states))}"]
-    lines += ["", "| gate | rows | value | limit | result |", "| --- | --- | --- | --- | --- |"]
-    for each in sorted(checked, key=lambda one: not (one.failed or one.reason)):
-        numbers = ["" if value is None else f"{value:.6g}" for value in (each.value, each.limit)]
-        result = (
-            f"undefined: {markdown_text(each.reason)}" if each.reason else "**failed**" if each.failed else "passed"
-        )
-        place = each.place.strip().removeprefix("(").removesuffix(")") or "all"
-        lines.append(f"| {markdown_text(each.gate)} | {markdown_text(place)} | {' | '.join(numbers)} | {result} |")
-    return lines
 
 
 def results_of(checked: Sequence[Checked]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import ArgumentError, InputError
+from ..errors import ArgumentError
 from ..input.convert import match_columns
 from ..input.expressions import check_expression, quoted
 from ..input.frames import PROB_PREFIXES, ColumnNames, as_booleans, class_names, opposite_of, positive_of
@@ -30,7 +30,7 @@ from ..sketches.files.columns import (
 from ..sketches.files.reading import PRINTED, Rows
 from .language_models import open_source
 from .rows import open_rows
-from .screen import clean, note_positive, say
+from .screen import note_positive
 
 
 @dataclass(frozen=True)
@@ -330,19 +330,12 @@ def percentages(scores: Any) -> Any:
 
 
 def _confidences(values: Any, option: str) -> Any:
-    """Stated confidences as probabilities; a note states how they were read. Probabilities are unchanged."""
+    """Stated confidences as probabilities; numbers of other forms, and missing values, are left to the checks of all scores."""
     if values.dtype.kind == "f" and not (np.ma.filled(values, 0) > 1).any():
         return values
-    try:
-        probs, note = read_confidences(values, argument=option)
-    except InputError as error:
-        if "scale is ambiguous" in str(error.problem):
-            column = f"{option} 'COLUMN / 100'"
-            raise error.replaced(remedy=f"divide them, for example with {column}") from None
-        raise
-    if note:
-        say(clean(f"note: confidences were read as {note}"), err=True)
-    return probs
+    return read_confidences(
+        values, option, f"divide them, for example with {option} 'COLUMN / 100', or drop these rows"
+    )
 
 
 def numbers_of_text(values: Any) -> Any:
