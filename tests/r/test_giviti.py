@@ -14,19 +14,12 @@ TOLERANCE = 1e-6
 DECIMALS = 1e-6
 
 
-def outcome(**options: Any) -> Compute:
-    def compute(d: Any) -> list[float]:
-        found = cal.inference.giviti_test(d.y, d.risk, method="likelihood_ratio", **options)
-        return [found.statistic, found.pvalue, found.detail["degree"]]
-
-    return compute
+def strict(d: Any) -> list[float]:
+    found = cal.inference.giviti_test(d.y, d.risk, method="likelihood_ratio", threshold=0.8, max_degree=3)
+    return [found.statistic, found.pvalue, found.detail["degree"]]
 
 
-COMPUTED: dict[str, Compute] = {
-    "test_of(y, risk, devel = 'external')": outcome(),
-    "test_of(y, risk, devel = 'internal')": outcome(external=False),
-    "test_of(y, risk, devel = 'external', thres = 0.8, maxDeg = 3)": outcome(threshold=0.8, max_degree=3),
-}
+COMPUTED: dict[str, Compute] = {"test_of(y, risk, devel = 'external', thres = 0.8, maxDeg = 3)": strict}
 
 
 @every_call("giviti", COMPUTED)
