@@ -10,7 +10,7 @@ from mpmath import mp, mpf
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 
-from . import definitions
+from . import bin_definitions
 from .cases import EQUAL_MASS_WITH_NORM, WITH_NORM, option, together, turns
 from .counts_of_bins import effective_size
 from .curve_definitions import (
@@ -47,11 +47,11 @@ def fitted_error(fit, labels, probs, norm=1, **rest):
 
 
 def fott_em(labels, probs, **options):
-    return definitions.ece(labels, probs, **{"binning": "equal_mass", **options})
+    return bin_definitions.ece(labels, probs, **{"binning": "equal_mass", **options})
 
 
 def fott_ew(labels, probs, **options):
-    return definitions.ece(labels, probs, **options)
+    return bin_definitions.ece(labels, probs, **options)
 
 
 # Curves of greatest likelihood; where there is none, the rates that they tend to.

@@ -10,6 +10,26 @@ import pytest
 
 import calibrant as cal
 
+from .bin_definitions import ece
+from .cases import ONE_SCORE, SEARCHED, draw_case, norm, public_value, together, turns
+from .definitions import Undefined
+
+SEARCHES = {"ece": together(turns(ONE_SCORE), turns(SEARCHED), norm)}
+
+
+@pytest.mark.parametrize("number", range(2 * len(SEARCHED)))
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
+def test_numbers_of_bins_that_follow_from_the_data(number: int) -> None:
+    case = draw_case("ece", number, SEARCHES)
+    try:
+        wanted = float(ece(case.labels, case.probs.tolist(), **case.options, **case.weights()))
+    except Undefined:
+        with pytest.raises(cal.errors.UndefinedMetricError):
+            public_value("ece", case)
+        return
+    single = 1e-7 if case.probs.dtype == np.float32 else 1e-12
+    assert public_value("ece", case) == pytest.approx(wanted, abs=single), case
+
 
 def test_tied_scores_are_pooled_together() -> None:
     assert cal.tce([0, 1] * 50, [0.5] * 100) == 0
