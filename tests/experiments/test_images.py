@@ -147,8 +147,8 @@ def test_ranks_against_plain_counts() -> None:
     score, wrong = ROWS.integers(5, size=30).astype(float), ROWS.random(30) < 0.4
     pairs = [(a > b) + 0.5 * (a == b) for a in score[wrong] for b in score[~wrong]]
     assert measure.ranked(score, wrong) == pytest.approx(np.mean(pairs))
-    assert claims.kendall([1, 2, 3, 4], [1, 3, 2, 4]) == pytest.approx(4 / 6)
-    assert claims.kendall([1, 2, 3], [3, 2, 1]) == -1
+    assert claims.concordance([1, 2, 3, 4], [1, 3, 2, 4]) == pytest.approx(4 / 6)
+    assert claims.concordance([1, 2, 3], [3, 2, 1]) == -1
 
 
 def test_the_measures_of_calibrated_and_of_sharpened_forecasts() -> None:
@@ -195,16 +195,23 @@ def test_bins_that_lose_accuracy_are_not_chosen(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_verdicts_of_two_networks_are_joined() -> None:
-    claim = claims.Claim("paper", "text", lambda results: claims.Finding(results["yes"], "1"))
+    claim = {"rule": "{% set seen = yes %}1"}
     names = {"a": "A", "b": "B"}
+    network = {
+        "measured": dict.fromkeys(claims.STUDIED, {measure.NONE: []})
+        | {"base": dict.fromkeys((measure.NONE, *claims.AFTER), [])}
+    }
     cases = {(True, True): "seen", (False, False): "not seen", (True, False): "seen with A, not seen with B"}
     for (one, other), words in cases.items():
-        assert claims.verdict(claim, {"a": {"yes": one}, "b": {"yes": other}}, names) == (words, "A: 1; B: 1")
-    assert claims.verdict(claims.Claim("", "", None, "no data"), {}, {}) == ("not testable here", "no data")
+        assert claims.verdict(claim, {"a": network | {"yes": one}, "b": network | {"yes": other}}, names) == (
+            words,
+            "A: 1; B: 1",
+        )
+    assert claims.verdict({"why": "no data"}, {}, {}) == ("not testable here", "no data")
 
 
 def test_infinite_losses_are_named() -> None:
     seeds = [{"nll": 0.5}, {"nll": math.inf}, {"nll": 0.7}]
     network = {"measured": {"base": {measure.NONE: [{"nll": 0.5}] * 3, "histogram binning": seeds}}}
-    assert page.cell(network, "base", "histogram binning", "nll", None, 1, 4) == "infinite (1 of 3) ↑"
-    assert page.cell(network, "base", measure.NONE, "nll", None, 1, 4) == "0.5000 ± 0.0000"
+    assert page.cell(network, ("base", "histogram binning"), "nll", None, 1, 4) == "infinite (1 of 3) ↑"
+    assert page.cell(network, claims.BASE, "nll", None, 1, 4) == "0.5000 ± 0.0000"
