@@ -1,13 +1,12 @@
-"""Calibration beyond the predicted class on real predictions: the k likeliest classes, groups, words, levels, "
-"and how stable it is."""
+"""Calibration beyond the predicted class on real predictions: the k likeliest classes, groups, words, levels, and how stable it is."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from experiments.reproductions import practical_words as words
+from experiments.reproductions import practical_values
 from experiments.reproductions.practical_causes import causes_part, measure_causes
-from experiments.reproductions.practical_claims import claims_part
 from experiments.reproductions.practical_groups import groups_part, levels_part, subjects_part
 from experiments.reproductions.practical_measure import measure_set, within_superclass
 from experiments.reproductions.practical_parts import accuracy_part, intervals_part, topk_part
@@ -26,9 +25,11 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
     confusions = {source.file: confusion(data, source) for source in sources if source.levels}
     stability = measure_stability(data, small)
     causes = measure_causes(data, small)
+    names = practical_values.names_of(found, stability)
+    quotes = practical_values.quotes(names)
     parts = [
-        claims_part(found, stability),
-        accuracy_part(found, causes),
+        practical_values.claims_part(names),
+        accuracy_part(found, causes, quotes["notes"]["bins"]),
         causes_part(causes),
         topk_part(found, pictures),
         levels_part(found, confusions, pictures),
@@ -36,9 +37,10 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
         subjects_part(found, pictures),
         intervals_part(found, pictures),
         targets_part(data, small),
-        stability_part(stability, words.stability(stability), pictures),
+        stability_part(stability, pictures),
     ]
-    return Study("practical", [part for part in parts if part is not None], words.summary(found, stability))
+    parts = [replace(part, values=part.values | quotes.get(part.key, {})) for part in parts if part is not None]
+    return Study("practical", parts, quotes["summary"])
 
 
 def confusion(data: Path, source: Source) -> tuple[float, float]:

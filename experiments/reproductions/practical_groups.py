@@ -9,7 +9,6 @@ import numpy as np
 
 from calibrant.figures.classgroups import levels_of
 from experiments.reproductions import practical_pictures as pictures_of
-from experiments.reproductions import practical_words as words
 from experiments.reproductions.practical_measure import GIVEN
 from experiments.reproductions.practical_parts import present
 from experiments.reproductions.practical_reading import Results, beyond, line, marked, mean, models_of, nearer, numbers
@@ -37,7 +36,7 @@ def levels_part(found: dict[str, Results], confusions: dict[str, tuple[float, fl
             Row(f"{source.title}: wrong predictions within the {group}", None, share, note=f"{chance:.3f} by chance")
         )
     caption = "CIFAR-100: the error at each level, as measured (bars) and by chance (black marks)."
-    return Part("levels", rows, tables, [("practical_levels.png", caption)], words.levels(found))
+    return Part("levels", rows, tables, [("practical_levels.png", caption)])
 
 
 def _level_names(source: Source) -> list[str]:
@@ -68,7 +67,7 @@ def groups_part(found: dict[str, Results], pictures: Path) -> Part:
         "what calibrated "
         "predictions with the same probabilities show."
     )
-    return Part("groups", tables=tables, pictures=[("practical_groups.png", caption)], values=words.groups(found))
+    return Part("groups", tables=tables, pictures=[("practical_groups.png", caption)])
 
 
 def _group_heads(found: dict[str, Results]) -> list[str]:
@@ -122,7 +121,6 @@ def subjects_part(found: dict[str, Results], pictures: Path) -> Part | None:
         "subjects",
         tables=[Table(heads, lines)],
         pictures=[("practical_subjects.png", caption)],
-        values=words.subjects(found),
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from experiments.reproductions import practical_pictures as pictures_of
-from experiments.reproductions import practical_words as words
 from experiments.reproductions.practical_causes import bias_note
 from experiments.reproductions.practical_measure import LEAST, WORDS
 from experiments.reproductions.practical_reading import Results, beyond, line, marked, mean, models_of, numbers
@@ -24,7 +23,7 @@ def present(found: dict[str, Results]) -> list[Source]:
     return [source for source in SOURCES if source.file in found]
 
 
-def accuracy_part(found: dict[str, Results], causes: dict[str, Any]) -> Part:
+def accuracy_part(found: dict[str, Results], causes: dict[str, Any], bins_note: str) -> Part:
     """Accuracy beside that of the paper's network, and what was fitted."""
     results = found[C100.file]
     base = float(np.mean(numbers(results, RAW, "accuracy")))
@@ -36,7 +35,7 @@ def accuracy_part(found: dict[str, Results], causes: dict[str, Any]) -> Part:
     for model in (TEMPERATURE, BIASED, HISTOGRAM):
         lost = float(np.mean(numbers(results, model, "accuracy"))) - base
         what = f"CIFAR-100, {model}, less {RAW}"
-        note = {BIASED: bias_note(causes), HISTOGRAM: words.bins_note(results)}.get(model, "agrees for any network")
+        note = {BIASED: bias_note(causes), HISTOGRAM: bins_note}.get(model, "agrees for any network")
         rows.append(Row(what, round(PUBLISHED[model] - PUBLISHED[RAW], 4), lost, note=note))
     return Part(
         "accuracy",
@@ -47,7 +46,6 @@ def accuracy_part(found: dict[str, Results], causes: dict[str, Any]) -> Part:
                 _fitted(found),
             )
         ],
-        values=words.accuracy_of_histograms(results),
     )
 
 
@@ -90,7 +88,6 @@ def topk_part(found: dict[str, Results], pictures: Path) -> Part:
             Table(("full and traditional error", *OVERVIEW), _overview(found)),
         ],
         pictures=[("practical_topk.png", caption)],
-        values=words.top_k(found),
     )
 
 
@@ -155,7 +152,7 @@ def intervals_part(found: dict[str, Results], pictures: Path) -> Part:
         [Row(row.what, row.published, row.ours, note="another network and data set") for row in rows],
         tables,
         [("practical_intervals.png", caption)],
-        {"least": str(LEAST), **words.intervals(found)},
+        {"least": str(LEAST)},
     )
 
 

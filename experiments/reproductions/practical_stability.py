@@ -100,7 +100,7 @@ def steps(curve: dict[str, Any]) -> Floats:
     return value[1:] / value[:-1] - 1
 
 
-def stability_part(found: dict[str, Any], quoted: dict[str, Any], pictures: Path) -> Part:
+def stability_part(found: dict[str, Any], pictures: Path) -> Part:
     """The error against gamma and against the share of the rows."""
     pictures_of.gamma_curves(found["gamma"], pictures / "practical_gamma.png")
     pictures_of.fraction_curves(found["fractions"], found["fraction"], pictures / "practical_fraction.png")
@@ -128,7 +128,7 @@ def stability_part(found: dict[str, Any], quoted: dict[str, Any], pictures: Path
         stability_rows(found),
         tables,
         [("practical_gamma.png", captions[0]), ("practical_fraction.png", captions[1])],
-        {"rows": f"{found['rows']:,}", "draws": f"{found['draws']:,}", **quoted},
+        {"rows": f"{found['rows']:,}", "draws": f"{found['draws']:,}"},
     )
 
 
