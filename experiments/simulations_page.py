@@ -251,21 +251,15 @@ def page(results: dict[str, Any]) -> str:
     """The whole page."""
     rows, hard = rows_by_kind(results)
     tested = [name for name in plan.TESTS if any(row["test"] == name for row in rows["size"])]
-    notes = [
-        [shown(name), method_of(name), VALIDITY[plan.TESTS[name].validity], plan.TESTS[name].documented]
-        for name in tested
-    ]
     below = [line for line in hard_coverage_lines(rows["hard"]) if line[4] == "**undercovers**"]
     own, others = few_tables(rows["few"]) if rows["few"] else ("", "")
     values = {
         "complete": results["complete"],
-        "minutes": f"{results['minutes']:g}",
-        "note": f" {results.get('note', '')}".rstrip(),
-        "limits": ", ".join(
-            f"{alpha:g}: {low:.4f} to {high:.4f}" for alpha in plan.ALPHAS for low, high in [band(5000, alpha)]
-        ),
+        "minutes": results["minutes"],
+        "note": results.get("note", ""),
+        "limits": {alpha: band(5000, alpha) for alpha in plan.ALPHAS},
         "size": verdict_counts(rows["size"]),
-        "tests": markdown_table(["test", "call", "null distribution", "limitation"], notes),
+        "tests": {(shown(name), method_of(name)): plan.TESTS[name] for name in tested},
         "hard": verdict_counts(hard) if hard else None,
         "few_settings": plan.FEW,
         "few_draws": plan.FEW_DRAWS,
@@ -278,11 +272,3 @@ def page(results: dict[str, Any]) -> str:
         "hard_coverage": markdown_table(["metric", "method", "scores", "truth", *COVERAGE_HEADINGS], below, 7),
     }
     return render("simulations", values)
-
-
-VALIDITY = {
-    "asymptotic": "asymptotic",
-    "simulated": "simulated, any number of rows",
-    "bound": "bound, any number of rows",
-    "auto": "chosen by the data",
-}
