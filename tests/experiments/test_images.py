@@ -192,10 +192,8 @@ def test_bins_that_lose_accuracy_are_not_chosen(monkeypatch: pytest.MonkeyPatch)
 def test_verdicts_of_two_networks_are_joined() -> None:
     claim = {"rule": "{% set seen = yes %}1"}
     names = {"a": "A", "b": "B"}
-    network = {
-        "measured": dict.fromkeys(claims.STUDIED, {measure.NONE: []})
-        | {"base": dict.fromkeys((measure.NONE, *claims.AFTER), [])}
-    }
+    models = ("base", *claims.STUDIED)
+    network = {"measured": {model: {after: [] for after in (measure.NONE, *claims.AFTER)} for model in models}}
     cases = {(True, True): "seen", (False, False): "not seen", (True, False): "seen with A, not seen with B"}
     for (one, other), words in cases.items():
         assert claims.verdict(claim, {"a": network | {"yes": one}, "b": network | {"yes": other}}, names) == (
