@@ -187,6 +187,7 @@ def inferences(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict
 CALIBRATOR_TOLERANCES = {
     "ConsistencyCalibration": (1e-7, "the strength is searched to nine digits"),
     "IntraOrderPreserving": (1e-10, "both sides iterate to a tolerance"),
+    "StructuredScaling": (1e-9, "both sides iterate to a tolerance"),
     "TopLabelHistogramBinning": (1e-11, "a predicted class stays ahead by one part in 1e12"),
 }
 
