@@ -305,34 +305,15 @@ def test_one_score_and_its_complement_are_the_same_vector() -> None:
 
 
 def test_a_lens_is_named_by_its_text() -> None:
-    for text in (
-        "top_label",
-        "classwise",
-        "ordinal",
-        "class:1",
-        "ordinal:1",
-        "pair:0,2",
-        "rank:2",
-        "within_top:2",
-        "top_k:2",
-    ):
+    made = {
+        "class:1": cal.class_(1),
+        "ordinal:1": cal.ordinal(1),
+        "pair:0,2": cal.views.pair(0, 2),
+        "rank:2": cal.views.rank(2),
+        "within_top:2": cal.within_top(2),
+        "top_k:2": cal.top_k(2),
+    }
+    for text in ("top_label", "classwise", "ordinal", *made):
         assert repr(parse_lens(text, HARD)) == f"Lens({text!r})"
-    made = [
-        cal.class_(1),
-        cal.ordinal(1),
-        cal.views.pair(0, 2),
-        cal.views.rank(2),
-        cal.within_top(2),
-        cal.top_k(2),
-        GROUPS,
-    ]
-    assert [lens.name for lens in made] == [
-        "class:1",
-        "ordinal:1",
-        "pair:0,2",
-        "rank:2",
-        "within_top:2",
-        "top_k:2",
-        "class_groups:even,odd",
-    ]
-    assert [views(HARD, lens)[0].lens for lens in made] == [lens.name for lens in made]
+    for text, lens in {**made, "class_groups:even,odd": GROUPS}.items():
+        assert lens.name == views(HARD, lens)[0].lens == text
