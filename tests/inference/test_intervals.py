@@ -110,6 +110,10 @@ def test_unbiased_bounds_are_those_of_the_unbiased_value(metric: str) -> None:
     assert (found.low, found.high) == pytest.approx((max(0.0, value - half), value + half), abs=1e-12)
     biased = cal.interval(y, p, metric=metric, bins=2)
     assert biased.high < found.high - 0.001
+    counts = 1 + np.arange(7) % 3
+    counted = cal.interval(cal.Predictions(y, p, counts=counts), metric=metric, bins=2)
+    written = cal.interval(np.repeat(y, counts), np.repeat(p, counts), metric=metric, bins=2)
+    assert (counted.low, counted.high) == pytest.approx((written.low, written.high), abs=1e-12)
 
 
 def test_bounds_of_a_very_negative_value_are_in_order() -> None:
