@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import sys
+import tomllib
 import warnings
 import zlib
 from collections.abc import Callable, Sequence
@@ -205,10 +206,7 @@ CONFIDENCES: dict[str, tuple[Callable[[Rng, int], Any], Callable[[Any], Any], fl
     "the surest are wrong": (lambda rng, n: 0.5 + rng.random(n) / 2, lambda c: np.where(c > 0.97, 0.9, 0.97), 0.95),
     "waves": (lambda rng, n: rng.random(n), lambda c: 0.9 + 0.09 * np.sin(40 * c), 0.91),
 }
-SHAPES = ((0.5, 99.5), (0.5, 24.5), (2.0, 18.0), (1.0, 1.0))
 CENTRES = (1.0, 12.0)
-FEW_EVENTS = (((1.0, 12.0), 80), ((1.0, 12.0), 300), ((0.5, 9.5), 120), ((0.5, 9.5), 300), ((2.0, 18.0), 60))
-FEW_EVENTS += (((2.0, 18.0), 200), ((0.2, 2.0), 150), ((0.1, 0.9), 80), ((1.0, 1.0), 40))
 
 
 class Study(NamedTuple):
@@ -221,67 +219,24 @@ class Study(NamedTuple):
     free: str = ""
 
 
-STUDIES = {
-    "net_benefit": Study(
-        net_benefit,
-        [
-            {"shape": shape, "n": n, "t": t}
-            for shape, n, t in product(SHAPES, (50, 300, 5000), (0.02, 0.1, 0.2, 0.5))
-            if _true_benefits(shape, t)[0] > 1e-6
-        ],
-        (0.93, 1),
-        400,
-    ),
-    "threshold": Study(
-        threshold,
-        [
-            {"confidences": name, "n": n, "method": method}
-            for name, n, method in product(CONFIDENCES, (100, 1000, 10_000), ("sequence", "bonferroni"))
-        ],
-        (0.9, 1),
-        200,
-    ),
-    "centres": Study(
-        centres,
-        [
-            {"count": count, "rows": rows, "spread": spread}
-            for count, rows, spread in product((10, 40, 100), (30, 60), (0.0, 0.3))
-        ],
-        (0.93, 1),
-        400,
-    ),
-    "summary": Study(
-        summary,
-        [{"shape": shape, "n": n, "slope": slope} for (shape, n), slope in product(FEW_EVENTS, (1.0, 0.7))],
-        (0.93, 1),
-        1000,
-    ),
-    "distances": Study(distances, [{"shape": shape, "n": n} for shape, n in FEW_EVENTS], (0.93, 1), 100),
-    "censoring": Study(
-        censoring,
-        [{"n": n, "dependence": strength} for n, strength in product((400, 1500), (0.0, 2.0, 4.0, -4.0))],
-        (0.92, 1),
-        400,
-    ),
-    # 14 windows at the level 0.01; without the season alarms are what the monitor should raise.
-    "season": Study(season, [{"rows": rows, "season": "week"} for rows in (50, 300)], (0.99**14, 1), 80),
-    "plateau": Study(
-        plateau,
-        [
-            {"design": design, "lens": lens, "classes": classes, "n": n}
-            for lens, n, classes, design in product(
-                ("canonical", "top_label"),
-                (300, 2000, 20_000),
-                (3, 100),
-                ("calibrated", "overconfident", "one class too rare"),
-            )
-            if lens == "canonical" or (n > 300 and classes == 3)
-        ],
-        (0.95, 1),
-        20,
-        "announced",
-    ),
-}
+def read_study(run: Callable[..., Runs], facts: dict[str, Any]) -> Study:
+    """A study of thin_data.toml: all combinations of its options; options that go together have names joined by a comma."""
+    cases = []
+    for values in product(*facts["options"].values()):
+        case: Case = {}
+        for names, value in zip(facts["options"], values, strict=True):
+            case |= dict(zip(names.split(", "), value if ", " in names else [value], strict=True))
+        cases.append({name: tuple(value) if isinstance(value, list) else value for name, value in case.items()})
+    return Study(run, cases, tuple(facts["band"]), facts["runs"], facts.get("free", ""))
+
+
+FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+FUNCTIONS = (net_benefit, threshold, centres, summary, distances, censoring, season, plateau)
+STUDIES = {run.__name__: read_study(run, FACTS[run.__name__]) for run in FUNCTIONS}
+# A net benefit of 0 has no interval.
+STUDIES["net_benefit"].cases[:] = [
+    case for case in STUDIES["net_benefit"].cases if _true_benefits(case["shape"], case["t"])[0] > 1e-6
+]
 
 
 def one_run(study: str, case: Case, run: int) -> Runs:
