@@ -1,4 +1,4 @@
-"""``calibrant monitor init``, ``update`` and ``labels``: create a monitor and add to it from files, also for a fleet."""
+"""``calibrant monitor init``, ``update`` and ``labels``: create a monitor and add to it from files."""
 
 from __future__ import annotations
 
