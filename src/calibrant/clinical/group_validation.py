@@ -500,9 +500,8 @@ class _Validation(NamedTuple):
             unit = mean * (1 - mean)
             estimates, errors = math.log(mean / (1 - mean)) + (value - mean) / unit, np.sqrt(ratio * variance) / unit
             pooled = pool_estimates(
-                estimates,
+                dict(zip((parts[code].name for code in used), estimates, strict=True)),
                 errors,
-                names=[parts[code].name for code in used],
                 transform="expit",
                 method="reml",
                 level=self.level,
@@ -520,9 +519,8 @@ class _Validation(NamedTuple):
             return None
         transform = MEASURES[id].transform
         pooled = pool_estimates(
-            [FORTH[transform](parts[place].estimates[id].value) for place in used],
+            {parts[place].name: FORTH[transform](parts[place].estimates[id].value) for place in used},
             [parts[place].estimates[id].standard_error for place in used],
-            names=[parts[place].name for place in used],
             transform=transform,
             method="reml" if self.method == "one_stage" else cast(Method, self.method),
             level=self.level,
