@@ -721,12 +721,13 @@ def test_importance_is_refused(metric: str, method: str) -> None:
 
 
 def test_importance_is_refused_by_functions() -> None:
-    weight = {"sample_weight": np.arange(1.0, 11.0)}
+    weight = np.arange(1.0, 11.0)
+    weighted = cal.Predictions(*B, sample_weight=weight)
     for test in (giviti_test, hosmer_lemeshow_multinomial):
         with pytest.raises(WeightsNotSupportedError):
-            test(*B, **weight)
+            test(weighted)
     with pytest.raises(WeightsNotSupportedError):
-        grade_tests(cal.Predictions(*B, groups=[0] * 10, **weight))
+        grade_tests(cal.Predictions(*B, groups=[0] * 10, sample_weight=weight))
 
 
 def test_sandwich_is_right_under_importance() -> None:
