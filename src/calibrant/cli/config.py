@@ -96,7 +96,7 @@ def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> Non
     if found is None:
         return
     options = configurable_options(context.command)
-    values, used = _configured(found, context, options, _path_of(context))
+    values, used = _configured(found, context, options, context.command_path.split()[1:])
     _replace_family(values, given)
     used = {name: setting for name, setting in used.items() if name in values and name not in given}
     context.default_map = values
@@ -131,16 +131,6 @@ def _is_meant(path: list[str], option: click.Option, setting: Setting) -> bool:
     if setting.key == "by" and option.metavar == "COLUMN":  # a command with groups of one column only
         return isinstance(setting.value, str) and not re.search(r"[,/<>=()]| x ", setting.value)
     return setting.key not in EXCEPT.get(path[0], ())
-
-
-def _path_of(context: click.Context) -> list[str]:
-    """The names of the commands, from the outermost."""
-    names = []
-    at: click.Context | None = context
-    while at is not None and at.parent is not None:
-        names.append(str(at.info_name))
-        at = at.parent
-    return names[::-1]
 
 
 def _replace_family(values: dict[str, Any], given: Collection[str]) -> None:

@@ -95,22 +95,15 @@ def run(
         raise ArgumentError("--calibrator", "requires the rows", "use --no-stream")
     keywords: dict[str, Any] = {"metrics": names, "level": level, "assess": assess, "outcome": outcome}
     keywords |= asked.keywords() | draws.keywords()
-    result = _evaluate(data, asked, keywords, file)
+    if isinstance(data, Sketches) and asked.lens is not None:
+        data.views(asked.lens)  # raises if they do not have it, which would otherwise be a reason beside every metric
+    result = _describe_reasons(evaluate(data, **keywords), file if isinstance(data, Sketches) else None)
     plain = (
         result.to_dict() if conditions or as_json else {}
     )  # takes as long as the evaluation where there are many groups
     checked = check(conditions, places_of(plain), source.columns.by)
     shown = {"file": file, **plain, "options": asked.stated} if as_json else lambda: show(result)
     return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", shown)
-
-
-def _evaluate(data: Predictions | Sketches, asked: MetricOptions, keywords: dict[str, Any], file: str) -> Evaluation:
-    """Evaluate rows with their groups, or the sketches of a file."""
-    if isinstance(data, Predictions):
-        return _describe_reasons(evaluate(data, **keywords), None)
-    if asked.lens is not None:
-        data.views(asked.lens)  # raises if they do not have it, which would otherwise be a reason beside every metric
-    return _describe_reasons(evaluate(data, **keywords), file)
 
 
 @options.command("clinical")

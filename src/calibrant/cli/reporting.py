@@ -23,7 +23,6 @@ from ..util.files import check_writable, write_atomic
 from . import options
 from .conditions import (
     HEADER,
-    Condition,
     Gates,
     check,
     gate_metrics,
@@ -165,7 +164,17 @@ def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[A
             assert found.clinical is not None
             checked += check(clinical, places_of(found.clinical.summary.to_dict()))
         if on_metrics:
-            checked += check(on_metrics, places_of(_measure_gates(data, on_metrics, settings)), source.columns.by)
+            level = settings.level if needs_interval(on_metrics) else None
+            measured = evaluate(
+                data,
+                metrics=gate_metrics(on_metrics) or ["brier"],
+                lens=settings.lens,
+                level=level,
+                assess=needs_test(on_metrics),
+                n_resamples=settings.n_resamples,
+                rng=settings.seed,
+            )
+            checked += check(on_metrics, places_of(measured.to_dict()), source.columns.by)
         return checked
 
     return check_all
@@ -185,14 +194,6 @@ def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str
     reports = getattr(found, "reports", [found])
     print_lines([sentence, *dict.fromkeys(each.provenance.sketch for each in reports if each.provenance.sketch)])
     say(clean(f"Wrote {written}." if tripod is None else f"Wrote {written} and {tripod}."))
-
-
-def _measure_gates(data: Predictions | Sketches, conditions: list[Condition], settings: Settings) -> dict[str, Any]:
-    """The metrics of the gates for all rows and each group."""
-    options: dict[str, Any] = {"lens": settings.lens, "n_resamples": settings.n_resamples, "rng": settings.seed}
-    options |= {"level": settings.level if needs_interval(conditions) else None, "assess": needs_test(conditions)}
-    plain: dict[str, Any] = evaluate(data, metrics=gate_metrics(conditions) or ["brier"], **options).to_dict()
-    return plain
 
 
 def _check_files(files: tuple[str, ...], kind: str | None) -> None:

@@ -354,15 +354,11 @@ def validate_by_group(
         raise ArgumentError("metrics", "is empty", 'name at least one, for example ["slope"]')
     for each in chosen:
         check_choice(each, "metrics", STANDARD)
-    return _Validation(chosen, method, level, min_rows, lens).of(_with_groups(predictions))
-
-
-def _with_groups(predictions: Any) -> Predictions:
     p = as_predictions(predictions)
     if p.groups is None:
         raise GroupError("groups", "are missing", "pass Predictions(..., groups=...), such as the centre of each row")
     check_one_grouping(p, "pooled results")
-    return p
+    return _Validation(chosen, method, level, min_rows, lens).of(p)
 
 
 def _text_and_numbers(name: str) -> list[Any]:

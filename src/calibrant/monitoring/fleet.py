@@ -187,11 +187,8 @@ def fleet_status(
             statuses.append(ModelStatus(name, "failed", False, "", " ".join(str(error).split())))
     chosen = e_bh([each.e_value or 0.0 for each in statuses], alpha=alpha)
     statuses = [replace(each, selected=bool(is_selected)) for each, is_selected in zip(statuses, chosen, strict=True)]
-    return FleetStatus(tuple(sorted(statuses, key=_rank)), float(alpha))
-
-
-def _rank(each: ModelStatus) -> tuple[Any, ...]:
-    return (not each.selected, STATES.index(each.state), -(each.e_value or 0.0), each.model)
+    statuses.sort(key=lambda each: (not each.selected, STATES.index(each.state), -(each.e_value or 0.0), each.model))
+    return FleetStatus(tuple(statuses), float(alpha))
 
 
 def _model_status(name: str, monitor: Monitor) -> ModelStatus:
