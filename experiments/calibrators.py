@@ -130,17 +130,17 @@ def theirs(problem: Problem) -> Iterator[dict[str, Any]]:
     """Loss and seconds of the other packages."""
     from experiments import calibrators_peers
 
-    for name, package, predict in calibrators_peers.available(problem.k):
+    for peer in calibrators_peers.available(problem.k):
         start = time.perf_counter()
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                probs = np.asarray(predict(problem.fit, problem.test.probs), dtype=np.float64)
+                probs = np.asarray(peer.predict(problem.fit, problem.test.probs), dtype=np.float64)
             probs = np.where(np.isfinite(probs), probs, 0.0)
             value: dict[str, Any] = {"loss": loss(probs, problem.test.labels)}
         except Exception as error:  # another package may fail in any way
             value = {"undefined": f"{type(error).__name__}: {error}"[:200]}
-        yield {"calibrator": name, "package": package, "seconds": time.perf_counter() - start, **value}
+        yield {"calibrator": peer.method, "package": peer.package, "seconds": time.perf_counter() - start, **value}
 
 
 def main(names: list[str]) -> None:

@@ -1,7 +1,7 @@
 """What `recalibrate` selects, and how well the gain that it reports holds on new data.
 
 ``python -m experiments.calibrators_choice --jobs 2`` simulates samples whose calibration is known and writes calibrators_choice.json beside this
-file. For each setting it prints the share of samples in which a method is selected that is worse than none, the mean of the reported and of the true gain,
+file. For each setting it prints a row with the share of samples in which a method is selected that is worse than none, the mean of the reported and of the true gain,
 and the share of intervals that cover the true gain, each with its Monte Carlo error; the same for the method of least held-out loss, whose gain is
 then that of its cross-validation. Settings outside their bands are marked, and the command exits with 1. Sample number i of a setting has its
 own generator, so that the number of processes changes nothing.
@@ -134,13 +134,7 @@ def main() -> int:
             for rule in ("selection", "least loss"):
                 row = summarize(setting, rule, [result[rule] for result in results])
                 rows.append(row)
-                print(
-                    f"{setting.calibration}, {setting.classes} classes, {setting.n} rows, {setting.loss}, {rule}: "
-                    f"selected {row['selected']:.2f}, worse {row['worse']:.3f}, gain {row['reported']:+.5f} (true {row['true']:+.5f} "
-                    f"± {row['bias_error']:.5f}), coverage {row['coverage']:.3f} ± {row['coverage_error']:.3f}, "
-                    f"{runs} runs {' '.join(faults(row)).upper()}",
-                    flush=True,
-                )
+                print(json.dumps(row), " ".join(faults(row)).upper(), flush=True)
             lines = ",\n".join(json.dumps(row) for row in rows)
             chosen.out.write_text(f'{{"rows": [\n{lines}\n]}}\n', encoding="utf-8")
     return int(any(faults(row) for row in rows))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.rendering import markdown_table, render
+from experiments.rendering import render
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "calibrators.md"
@@ -42,77 +42,46 @@ def pairs(losses: dict[str, Any]) -> Iterator[Pair]:
                 yield Pair(name, title, ours[name], *min(found))
 
 
-def by_method(found: list[Pair]) -> str:
+def by_method(found: list[Pair]) -> Iterator[dict[str, Any]]:
     """Ratios of each method over all data sets."""
-    rows = []
     for name in dict.fromkeys(pair.name for pair in found):
         of = [pair for pair in found if pair.name == name]
         ratios = [pair.ratio for pair in of]
-        packages = ", ".join(sorted({pair.package for pair in of}))
-        within = sum(ratio <= CLOSE for ratio in ratios)
-        numbers = [f"{value:.4f}" for value in (min(ratios), statistics.median(ratios), max(ratios))]
-        rows.append([f"`{name}`", packages, str(len(of)), str(within), *numbers])
-    return markdown_table(
-        ["method", "best other package", "data sets", "within 1%", "smallest ratio", "median", "largest"], rows
-    )
+        yield {
+            "name": name,
+            "packages": sorted({pair.package for pair in of}),
+            "sets": len(of),
+            "close": sum(ratio <= CLOSE for ratio in ratios),
+            "ratios": [min(ratios), statistics.median(ratios), max(ratios)],
+        }
 
 
-def exceptions(found: list[Pair]) -> str:
-    """Pairs with a ratio above CLOSE."""
-    rows = [
-        [pair.set, f"`{pair.name}`", f"{pair.ours:.4f}", f"{pair.best:.4f}", pair.package, f"{pair.ratio:.3f}"]
-        for pair in found
-    ]
-    head = ["data set", "method", "calibrant", "best other", "package", "ratio"]
-    return markdown_table(head, rows) if rows else "None."
-
-
-def undefined(losses: dict[str, Any]) -> str:
-    """Fits that ended in an error."""
-    rows = [
-        [title, f"`{row['calibrator']}`", row.get("package", "calibrant"), row["undefined"].split("\n")[0]]
-        for title, entry in losses.items()
-        for row in [*entry["ours"], *entry["theirs"]]
-        if "undefined" in row
-    ]
-    return markdown_table(["data set", "method", "package", "message"], rows) if rows else "None."
-
-
-def own_losses(losses: dict[str, Any]) -> str:
+def own_losses(losses: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Change of the loss relative to no recalibration for every method, in per cent."""
-    names = dict.fromkeys(
-        row["calibrator"] for entry in losses.values() for row in entry["ours"] if row["calibrator"] != "none"
-    )
-    rows = []
-    for name in names:
-        change = []
-        for entry in losses.values():
-            of = {row["calibrator"]: row["loss"] for row in entry["ours"] if "loss" in row}
-            if name in of:
-                change.append(100 * (of[name] / of["none"] - 1))
-        better = sum(value < 0 for value in change)
-        numbers = [f"{value:+.1f}%" for value in (min(change), statistics.median(change), max(change))]
-        rows.append([f"`{name}`", f"{better} of {len(change)}", *numbers])
-    return markdown_table(["method", "lower loss", "best", "median", "worst"], rows)
+    ours = [{row["calibrator"]: row["loss"] for row in entry["ours"] if "loss" in row} for entry in losses.values()]
+    for name in dict.fromkeys(row["calibrator"] for entry in losses.values() for row in entry["ours"]):
+        change = [100 * (of[name] / of["none"] - 1) for of in ours if name in of]
+        if name != "none":
+            ends = [min(change), statistics.median(change), max(change)]
+            yield {"name": name, "better": sum(value < 0 for value in change), "sets": len(change), "change": ends}
 
 
 def page(results: dict[str, Any]) -> str:
     """The whole text."""
     losses = results["losses"]
     found = list(pairs(losses))
-    rows = [sum(entry["rows"]) for entry in losses.values()]
-    above = [pair for pair in found if pair.ratio > CLOSE]
     values = {
-        "packages": ", ".join(f"{name} {version}" for name, version in results["versions"].items()),
-        "sets": len(losses),
-        "least": f"{min(rows):,}",
-        "most": f"{max(rows):,}",
+        "versions": results["versions"],
+        "rows": [sum(entry["rows"]) for entry in losses.values()],
         "pairs": len(found),
-        "close": len(found) - len(above),
         "by_method": by_method(found),
-        "exceptions": exceptions(above),
-        "exceptional": list(dict.fromkeys(pair.name for pair in above)),
-        "undefined": undefined(losses),
+        "exceptions": [pair for pair in found if pair.ratio > CLOSE],
+        "undefined": [
+            (title, row)
+            for title, entry in losses.items()
+            for row in [*entry["ours"], *entry["theirs"]]
+            if "undefined" in row
+        ],
         "own": own_losses(losses),
     }
     return render("calibrators", values)

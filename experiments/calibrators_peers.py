@@ -6,19 +6,20 @@ import contextlib
 import importlib
 import importlib.util
 import io
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable
 from functools import partial
 from importlib import metadata
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
-# Functions from the scores and outcomes of a fit to rates at new scores, and the same for rows of probabilities.
+# Functions from the scores and outcomes of a fit to rates at new scores.
 Curve = Callable[[Floats, Labels, Floats], Floats]
-Predict = Callable[[tuple[Floats, Labels], Floats], Floats]
 
 MODULES = {
     "scikit-learn": "sklearn",
@@ -28,7 +29,7 @@ MODULES = {
     "venn-abers": "venn_abers",
     "uncertainty-calibration": "calibration",
 }
-BINS, SCALING_BINS, CLIP = 15, 10, 1e-12
+CLIP = 1e-12
 
 
 def one_by_one(curve: Curve, fit: tuple[Floats, Labels], new: Floats) -> Floats:
@@ -49,41 +50,38 @@ def log_odds(p: Floats) -> Floats:
     return np.log(p) - np.log1p(-p)
 
 
-def sklearn_platt(p: Floats, y: Labels, new: Floats) -> Floats:
+def sklearn_platt(_name: str, _options: dict[str, Any], p: Floats, y: Labels, new: Floats) -> Floats:
     """The fit of CalibratedClassifierCV(method="sigmoid"), on log-odds."""
     from sklearn.calibration import _SigmoidCalibration
 
     return _SigmoidCalibration().fit(log_odds(p), y).predict(log_odds(new))
 
 
-def sklearn_isotonic(p: Floats, y: Labels, new: Floats) -> Floats:
+def sklearn_isotonic(_name: str, _options: dict[str, Any], p: Floats, y: Labels, new: Floats) -> Floats:
     """The fit of CalibratedClassifierCV(method="isotonic")."""
     from sklearn.isotonic import IsotonicRegression
 
     return IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(p, y).predict(new)
 
 
-def netcal_curve(make: Callable[[], Any], p: Floats, y: Labels, new: Floats) -> Floats:
-    """A calibrator of netcal for two classes."""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        return np.asarray(make().fit(p, y).transform(new)).reshape(len(new))
+def netcal_curve(path: str, options: dict[str, Any], p: Floats, y: Labels, new: Floats) -> Floats:
+    """A calibrator of netcal for two classes, by its place in netcal."""
+    return netcal_fit(path, options, (p, y), new).reshape(len(new))
 
 
-def netcal_rows(make: Callable[[], Any], fit: tuple[Floats, Labels], new: Floats) -> Floats:
+def netcal_rows(path: str, options: dict[str, Any], fit: tuple[Floats, Labels], new: Floats) -> Floats:
     """A calibrator of netcal for rows of probabilities."""
     if new.shape[1] == 2:
-        return one_by_one(partial(netcal_curve, make), fit, new)
+        return one_by_one(partial(netcal_curve, path, options), fit, new)
+    return netcal_fit(path, options, fit, new)
+
+
+def netcal_fit(path: str, options: dict[str, Any], fit: tuple[Floats, Labels], new: Floats) -> Floats:
+    """Fit and apply a calibrator of netcal, without its output."""
+    folder, name = path.split(".")
+    calibrator = getattr(importlib.import_module(f"netcal.{folder}"), name)(**options)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        return np.asarray(make().fit(*fit).transform(new))
-
-
-def netcal_map(folder: str, name: str, **options: Any) -> Callable[[], Any]:
-    """A factory of a netcal calibrator, which is imported on first use."""
-
-    def make() -> Any:
-        return getattr(importlib.import_module(f"netcal.{folder}"), name)(**options)
-
-    return make
+        return np.asarray(calibrator.fit(*fit).transform(new))
 
 
 def probmetrics_rows(name: str, options: dict[str, Any], fit: tuple[Floats, Labels], new: Floats) -> Floats:
@@ -100,14 +98,14 @@ def probmetrics_curve(name: str, options: dict[str, Any], p: Floats, y: Labels, 
     return rows[:, 1]
 
 
-def betacal_beta(p: Floats, y: Labels, new: Floats) -> Floats:
+def betacal_beta(_name: str, _options: dict[str, Any], p: Floats, y: Labels, new: Floats) -> Floats:
     """Beta calibration with all three parameters."""
     from betacal import BetaCalibration
 
     return BetaCalibration(parameters="abm").fit(p, y).predict(new)
 
 
-def venn_abers(p: Floats, y: Labels, new: Floats) -> Floats:
+def venn_abers(_name: str, _options: dict[str, Any], p: Floats, y: Labels, new: Floats) -> Floats:
     """The merged probability."""
     from venn_abers import VennAbers
 
@@ -116,49 +114,32 @@ def venn_abers(p: Floats, y: Labels, new: Floats) -> Floats:
     return model.predict_proba(np.column_stack([1 - new, new]))[0][:, 1]
 
 
-def uncertainty(name: str, bins: int, p: Floats, y: Labels, new: Floats) -> Floats:
+def uncertainty(name: str, options: dict[str, Any], p: Floats, y: Labels, new: Floats) -> Floats:
     """A calibrator of uncertainty-calibration."""
     import calibration
 
-    model = getattr(calibration.calibrators, name)(len(p), bins)
+    model = getattr(calibration.calibrators, name)(len(p), options["bins"])
     model.train_calibration(p, y)
     return np.asarray(model.calibrate(new))
 
 
-def one(curve: Callable[..., Floats], *options: Any) -> Predict:
-    """A curve, fitted one-vs-rest."""
-    return partial(one_by_one, partial(curve, *options))
+class Peer(NamedTuple):
+    """A calibrator of another package, by a function of this file for curves or rows, and the most classes for which it is used."""
+
+    method: str
+    package: str
+    function: str
+    name: str
+    options: dict[str, Any]
+    most: int
+
+    def predict(self, fit: tuple[Floats, Labels], new: Floats) -> Floats:
+        """Probabilities of new rows; curves are fitted one-vs-rest."""
+        function = partial(globals()[self.function], self.name, self.options)
+        return function(fit, new) if self.function.endswith("_rows") else one_by_one(function, fit, new)
 
 
-SCALING, BINNING = partial(netcal_map, "scaling"), partial(netcal_map, "binning")
-# Method, package, prediction function, and the largest number of classes for which it is used.
-PEERS: list[tuple[str, str, Predict, int]] = [
-    ("temperature", "netcal", partial(netcal_rows, SCALING("TemperatureScaling")), 1000),
-    ("temperature", "probmetrics", partial(probmetrics_rows, "TemperatureScalingCalibrator", {}), 1000),
-    ("ensemble_temperature", "probmetrics", partial(probmetrics_rows, "ETSCalibrator", {"loss": "mse"}), 20),
-    ("vector", "probmetrics", partial(probmetrics_rows, "VectorScalingCalibrator", {}), 20),
-    ("matrix", "probmetrics", partial(probmetrics_rows, "MatrixScalingCalibrator", {}), 20),
-    ("platt", "scikit-learn", one(sklearn_platt), 1000),
-    ("platt of plain labels", "netcal", one(netcal_curve, SCALING("LogisticCalibration")), 20),
-    ("platt of plain labels", "uncertainty-calibration", one(uncertainty, "PlattCalibrator", SCALING_BINS), 1000),
-    (
-        "platt of plain labels",
-        "probmetrics",
-        one(probmetrics_curve, "BinaryLogisticCalibrator", {"type": "affine"}),
-        20,
-    ),
-    ("quadratic_logit", "probmetrics", one(probmetrics_curve, "BinaryLogisticCalibrator", {"type": "quadratic"}), 20),
-    ("beta", "betacal", one(betacal_beta), 1000),
-    ("beta", "netcal", one(netcal_curve, SCALING("BetaCalibration")), 20),
-    ("isotonic", "scikit-learn", one(sklearn_isotonic), 1000),
-    ("isotonic", "netcal", one(netcal_curve, BINNING("IsotonicRegression")), 20),
-    ("spline", "probmetrics", one(probmetrics_curve, "CDFSplineCalibrator", {}), 20),
-    ("histogram", "uncertainty-calibration", one(uncertainty, "HistogramCalibrator", BINS), 20),
-    ("histogram of equal width", "netcal", one(netcal_curve, BINNING("HistogramBinning", bins=BINS)), 20),
-    ("near_isotonic", "netcal", one(netcal_curve, BINNING("ENIR")), 2),
-    ("scaling_binning", "uncertainty-calibration", one(uncertainty, "PlattBinnerCalibrator", SCALING_BINS), 20),
-    ("venn_abers", "venn-abers", one(venn_abers), 20),
-]
+PEERS = [Peer(*row) for row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["peers"]]
 
 
 def versions() -> dict[str, str]:
@@ -166,8 +147,6 @@ def versions() -> dict[str, str]:
     return {name: metadata.version(name) for name, module in MODULES.items() if importlib.util.find_spec(module)}
 
 
-def available(classes: int) -> Iterator[tuple[str, str, Predict]]:
+def available(classes: int) -> list[Peer]:
     """The calibrators whose package is installed and that are fast enough for the number of classes."""
-    for name, package, predict, most in PEERS:
-        if classes <= most and importlib.util.find_spec(MODULES[package]):
-            yield name, package, predict
+    return [peer for peer in PEERS if classes <= peer.most and importlib.util.find_spec(MODULES[peer.package])]

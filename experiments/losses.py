@@ -243,13 +243,7 @@ def judged(entry: Entry, logits: Tensor, y: Tensor) -> dict[str, float]:
     return {"accuracy": right, **{name: ERRORS[name](entry.read(logits), y) for name in sorted(names)}}
 
 
-def run(
-    title: str,
-    entries: list[Entry] | None = None,
-    seeds: Any = SEEDS,
-    steps: int = STEPS,
-    say: Callable[[str], None] = lambda text: None,
-) -> list[dict[str, Any]]:
+def run(title: str, entries: list[Entry] | None = None, seeds: Any = SEEDS, steps: int = STEPS) -> list[dict[str, Any]]:
     """Every loss on a task: results per seed, with the same rows and initialization as cross-entropy."""
     tasks, rows = [TASKS[title](seed) for seed in seeds], []
     for entry in entries or ENTRIES:
@@ -264,7 +258,9 @@ def run(
             rows.append(
                 {"loss": entry.name, "beta": entry.beta, "target": entry.target, "held_out": held_out, "seeds": each}
             )
-            say(f"{title:14} {entry.name:28} {'separate' if held_out else '':10} {time.perf_counter() - start:6.1f} s")
+            print(
+                f"{title} {entry.name} {'separate' if held_out else ''} {time.perf_counter() - start:.1f} s", flush=True
+            )
     return rows
 
 
@@ -321,7 +317,7 @@ def main(titles: list[str]) -> None:
     """Train, store the results of the named tasks (all by default), and write the tables."""
     torch.set_num_threads(1)
     for title in titles or TASKS:
-        rows = run(title, say=partial(print, flush=True))
+        rows = run(title)
         found = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
         RESULTS.write_text(json.dumps({**found, title: rows}, indent=1) + "\n", encoding="utf-8")
     write_page(json.loads(RESULTS.read_text(encoding="utf-8")))

@@ -172,14 +172,11 @@ def is_chosen(task: Task, name: str) -> bool:
     return task.kind == "few" or name in planned.AUTOMATIC
 
 
+SETTING = ("kind", "scenario", "classes", "distribution", "n")
+
+
 def _where(task: Task) -> dict[str, Any]:
-    return {
-        "kind": task.kind,
-        "scenario": task.scenario,
-        "classes": task.classes,
-        "distribution": task.distribution,
-        "n": task.n,
-    }
+    return {name: getattr(task, name) for name in SETTING}
 
 
 def run_intervals(task: Task) -> list[dict[str, Any]]:
@@ -275,11 +272,11 @@ def earlier(out: Path, work: list[Task]) -> tuple[dict[int, list[dict[str, Any]]
             row["width"] *= max(1, row["runs"] - row["undefined"])
     runs: dict[str, int] = {}
     for row in kept:
-        name = json.dumps([row[word] for word in ("kind", "scenario", "classes", "distribution", "n")])
+        name = json.dumps([row[key] for key in SETTING])
         runs[f"{name} {row.get('test') or (row['metric'], row['method'])}"] = row["runs"]
     done: dict[int, list[dict[str, Any]]] = {}
     for number, task in enumerate(work):
-        name = json.dumps([task.kind, task.scenario, task.classes, task.distribution, task.n])
+        name = json.dumps(list(_where(task).values()))
         if task.kind in ("coverage", "hard"):
             way = "percentile" if task.names[-1] == "resampled" else task.names[-1]
             missing = () if runs.get(f"{name} {(task.names[0], way)}", 0) >= task.stop else task.names

@@ -8,30 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
+from experiments.simulations_plan import PLAN
 
 Floats = NDArray[np.float64]
 
 HARD_ROWS, HARD_RUNS = 1000, 400
-HARD_SCORES = {
-    "rare events": "Beta(0.5, 99.5), 0.5% events",
-    "five grades": "0.02, 0.1, 0.3, 0.6 and 0.9 in shares of 0.4, 0.3, 0.15, 0.1 and 0.05",
-    "concentrated": "uniform between 0.30 and 0.31",
-    "sharp logits": "log-odds normal with standard deviation 20",
-    "importance weights": "uniform scores with independent exponential weights",
-}
-# Closed-form intervals, the default first.
-HARD_INTERVALS = {
-    "brier": ("gamma", "normal"),
-    "nll": ("gamma", "normal"),
-    "ecd": ("gamma", "normal"),
-    "calibration_in_the_large": ("gamma", "normal"),
-    "expected_observed_ratio": ("asymptotic",),
-    "l2ce_interval": ("asymptotic",),
-    "cox_slope": ("asymptotic",),
-    "cox_intercept": ("asymptotic",),
-}
-# Temperature by which log-odds are divided to give the true ones.
-HARD_TRUTHS = {"calibrated": 1.0, "temperature 1.5": 1.5}
+HARD_SCORES: dict[str, str] = PLAN["hard_scores"]
+HARD_INTERVALS: dict[str, list[str]] = PLAN["hard_intervals"]
+HARD_TRUTHS: dict[str, float] = PLAN["hard_truths"]
 
 
 def hard_scores(distribution: str, n: int, rng: np.random.Generator) -> tuple[Floats, Floats | None]:

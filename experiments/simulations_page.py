@@ -149,7 +149,7 @@ def power_table(rows: list[Row]) -> str:
 
 def coverage_table(rows: list[Row]) -> str:
     """Coverage of intervals, and on which side the others lie."""
-    lines = coverage_lines(rows, "scenario")
+    lines = coverage_lines(rows)
     lines.sort(
         key=lambda line: (list(plan.COVERAGE).index(line[0].strip("`")), line[1], list(plan.TRUTHS).index(line[2]))
     )
@@ -198,7 +198,7 @@ def hard_coverage_lines(rows: list[Row]) -> list[list[str]]:
     lines = [
         [*line[:2], distribution, *line[2:]]
         for distribution in HARD_SCORES
-        for line in coverage_lines([row for row in rows if row["distribution"] == distribution], "scenario")
+        for line in coverage_lines([row for row in rows if row["distribution"] == distribution])
     ]
     metrics, distributions = list(HARD_INTERVALS), list(HARD_SCORES)
     lines.sort(key=lambda line: (metrics.index(line[0].strip("`")), line[1], distributions.index(line[2]), line[3]))
@@ -208,7 +208,7 @@ def hard_coverage_lines(rows: list[Row]) -> list[list[str]]:
 COVERAGE_HEADINGS = ("verdict", "true value", "runs", "coverage", "above", "below", "width")
 
 
-def coverage_lines(rows: list[Row], named: str) -> list[list[str]]:
+def coverage_lines(rows: list[Row]) -> list[list[str]]:
     """Cells of one line for each row."""
     lines = []
     for row in rows:
@@ -218,7 +218,7 @@ def coverage_lines(rows: list[Row], named: str) -> list[list[str]]:
         found = "nominal" if low <= share <= high else "conservative" if share > high else "**undercovers**"
         found = "few runs" if found == "nominal" and runs < LEAST_RUNS else found
         shares = [f"{share:.3f}", rate(row["above"], runs), rate(row["below"], runs)]
-        cells = [f"`{row['metric']}`", row["method"], row[named], found]
+        cells = [f"`{row['metric']}`", row["method"], row["scenario"], found]
         width = "infinite" if math.isinf(row["width"]) else f"{row['width']:.4f}"
         lines.append([*cells, f"{row['truth']:.5f}", str(runs), *shares, width])
     return lines
@@ -251,22 +251,19 @@ def page(results: dict[str, Any]) -> str:
     """The whole page."""
     rows, hard = rows_by_kind(results)
     tested = [name for name in plan.TESTS if any(row["test"] == name for row in rows["size"])]
-    notes = [
-        [shown(name), method_of(name), VALIDITY[plan.TESTS[name].validity], plan.TESTS[name].documented]
-        for name in tested
-    ]
     below = [line for line in hard_coverage_lines(rows["hard"]) if line[4] == "**undercovers**"]
     own, others = few_tables(rows["few"]) if rows["few"] else ("", "")
     values = {
         "complete": results["complete"],
-        "minutes": f"{results['minutes']:g}",
-        "note": f" {results.get('note', '')}".rstrip(),
-        "limits": ", ".join(
-            f"{alpha:g}: {low:.4f} to {high:.4f}" for alpha in plan.ALPHAS for low, high in [band(5000, alpha)]
-        ),
+        "minutes": results["minutes"],
+        "note": results.get("note", ""),
+        "limits": {alpha: band(5000, alpha) for alpha in plan.ALPHAS},
         "size": verdict_counts(rows["size"]),
-        "tests": markdown_table(["test", "call", "null distribution", "limitation"], notes),
+        "tests": {(shown(name), method_of(name)): plan.TESTS[name] for name in tested},
         "hard": verdict_counts(hard) if hard else None,
+        "validity": plan.PLAN["validity"],
+        "meanings": plan.PLAN["verdicts"],
+        "settings": plan.PLAN["settings"],
         "few_settings": plan.FEW,
         "few_draws": plan.FEW_DRAWS,
         "few_own": own,
@@ -278,11 +275,3 @@ def page(results: dict[str, Any]) -> str:
         "hard_coverage": markdown_table(["metric", "method", "scores", "truth", *COVERAGE_HEADINGS], below, 7),
     }
     return render("simulations", values)
-
-
-VALIDITY = {
-    "asymptotic": "asymptotic",
-    "simulated": "simulated, any number of rows",
-    "bound": "bound, any number of rows",
-    "auto": "chosen by the data",
-}

@@ -187,6 +187,7 @@ def inferences(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict
 CALIBRATOR_TOLERANCES = {
     "ConsistencyCalibration": (1e-7, "the strength is searched to nine digits"),
     "IntraOrderPreserving": (1e-10, "both sides iterate to a tolerance"),
+    "StructuredScaling": (1e-9, "both sides iterate to a tolerance"),
     "TopLabelHistogramBinning": (1e-11, "a predicted class stays ahead by one part in 1e12"),
 }
 
@@ -765,7 +766,7 @@ def simulations() -> dict[str, Any]:
     from experiments import simulations_page as page
     from experiments.simulations import SEED
     from experiments.simulations_hard import HARD_SCORES
-    from experiments.simulations_plan import ALPHAS, FEW, RARE, TESTS, TIED
+    from experiments.simulations_plan import ALPHAS, FEW, PLAN, RARE, TESTS, TIED
 
     content = json.loads((ROOT / "experiments" / "simulations.json").read_text(encoding="utf-8"))
     # Runs before the first release did not record it.
@@ -833,19 +834,19 @@ def simulations() -> dict[str, Any]:
             plain(line[3]),
         ]
         for row in [*kinds["coverage"], *kinds["hard"]]
-        for line in page.coverage_lines([row], "scenario")
+        for line in page.coverage_lines([row])
     ]
     seen = "Share of simulated calibrated data sets that are rejected."
     first = kinds["size"][0]
     tested = [
-        [page.shown(name), plain(page.method_of(name)), page.VALIDITY[test.validity], test.documented]
+        [page.shown(name), plain(page.method_of(name)), PLAN["validity"][test.validity], test.documented]
         for name, test in TESTS.items()
     ]
     scores = {
         "uniform": "Beta(1, 1); with more classes a Dirichlet distribution with all parameters 1",
         "sharp": "Beta(0.5, 0.5); with more classes all parameters 0.5",
         "skewed": "Beta(5, 1); with more classes 5 for the first class and 1 for the others",
-        **{name.lower(): text for name, text in re.findall(r"- \*(.+?)\*: (.+)\.", page.HARD_SETTINGS)},
+        **PLAN["settings"],
         **FEW,
         **{f"{name} (coverage)": text for name, text in HARD_SCORES.items()},
     }
@@ -905,8 +906,7 @@ def simulations() -> dict[str, Any]:
             "about": "The 99.9% band is that of the binomial distribution with the number of runs.",
             "columns": ["verdict", "meaning"],
             "rows": [
-                ["nominal", page.NOMINAL],
-                *([plain(name), plain(text)] for name, text in page.MEANING.items()),
+                *([plain(name), plain(text)] for name, text in PLAN["verdicts"].items()),
                 ["conservative", "rejects less often, or covers more often, than the band"],
                 ["undercovers", "covers less often than the band around 0.95"],
             ],

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import time
 import warnings
 import zlib
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import mannwhitneyu
 
 import calibrant as cal
 from calibrant.errors import InSampleWarning
@@ -199,16 +201,10 @@ def disagreement(labels: Any, outputs: store.Outputs) -> dict[str, float]:
 
 def ranked(score: Floats, positive: Any) -> float:
     """Probability that a positive row has the higher score; ties count one half."""
-    values, place, counts = np.unique(score, return_inverse=True, return_counts=True)
-    del values
-    middle = np.cumsum(counts) - (counts - 1) / 2
-    many, few = int(positive.sum()), int((~positive).sum())
-    return float((middle[place][positive].sum() - many * (many + 1) / 2) / (many * few))
+    return float(mannwhitneyu(score[positive], score[~positive]).statistic / (positive.sum() * (~positive).sum()))
 
 
-def everything(
-    folder: Path, seeds: int = store.SEEDS, say: Callable[[str], None] = lambda words: None
-) -> dict[str, Any]:
+def everything(folder: Path, seeds: int = store.SEEDS) -> dict[str, Any]:
     """All numbers of all networks."""
     stored = np.load(folder / store.LABELS)
     held, labels = stored["validation"].astype(int), stored["test"].astype(int)
@@ -232,7 +228,7 @@ def everything(
             measured[name] = measure_model(
                 outputs, held, labels, calibrators(searched.penalty_, bins), chance=name == "base"
             )
-            say(f"{network} {name}: {time.perf_counter() - start:.0f} s")
+            print(f"{network} {name}: {time.perf_counter() - start:.0f} s", flush=True)
         means = [calibrated_members([bases[at] for at in group], held) for group in groups]
         found["networks"][network] = {
             "networks_trained": count,
@@ -247,7 +243,6 @@ def everything(
                 name: [disagreement(labels, one) for one in models[name]] for name in ("ensemble", "mc_dropout")
             },
         }
-        say(f"{network}: {time.perf_counter() - start:.0f} s")
     return plainly(found)
 
 
@@ -290,15 +285,8 @@ def plainly(value: Any) -> Any:
 
 def load(path: Path = RESULTS) -> dict[str, Any]:
     """The numbers that were written, with infinite ones as numbers."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: plain(one) for key, one in value.items()}
-        if isinstance(value, list):
-            return [plain(one) for one in value]
-        return float(value) if value in ("inf", "-inf", "nan") else value
-
-    found: dict[str, Any] = plain(json.loads(path.read_text(encoding="utf-8")))
+    text = re.sub(r'"(-?)inf"', r"\1Infinity", path.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(text.replace('"nan"', "NaN"))
     return found
 
 
@@ -310,7 +298,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
     warnings.simplefilter("ignore", InSampleWarning)
-    found = everything(given.folder, given.seeds, say=lambda words: print(words, flush=True))
+    found = everything(given.folder, given.seeds)
     given.out.write_text(json.dumps(found, separators=(",", ":")) + "\n", encoding="utf-8")
 
 

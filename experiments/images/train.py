@@ -1,6 +1,6 @@
 """Train networks on Fashion-MNIST with each intervention, and store the outputs for validation and test images.
 
-    python -m experiments.images.train --data FOLDER --out FOLDER [--device cuda] [--jobs 4] [--minutes 9]
+    python -m experiments.images.train --data FOLDER --out FOLDER [--device cuda] [--jobs 4]
 
 FOLDER of --data holds the four IDX files as published (Debian: package ``dataset-fashion-mnist``). Trainings that are
 stored already are skipped, so that the command can be repeated until nothing is left. Only NumPy and PyTorch are needed.
@@ -11,12 +11,10 @@ from __future__ import annotations
 import argparse
 import gzip
 import math
-import queue
 import struct
-import sys
 import time
-import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -137,17 +135,10 @@ def scaled(images: Tensor) -> Tensor:
     return ((images.float() / 255 - MEAN) / DEVIATION).contiguous(memory_format=torch.channels_last)
 
 
-def augmented(images: Tensor, pad: int) -> Tensor:
-    """Half of the images mirrored, each moved by up to `pad` pixels."""
-    rows, device = len(images), images.device
-    flip = torch.rand(rows, 1, device=device) < 0.5
-    across = torch.arange(28, device=device)
-    columns = torch.where(flip, 27 - across, across)
-    lines = across.expand(rows, 28)
-    if pad:
-        columns, lines = (at + torch.randint(0, 2 * pad + 1, (rows, 1), device=device) for at in (columns, lines))
-        images = F.pad(images, (pad,) * 4)
-    return images[torch.arange(rows, device=device)[:, None, None], 0, lines[:, :, None], columns[:, None, :]][:, None]
+def augmented(images: Tensor) -> Tensor:
+    """Half of the images mirrored."""
+    flip = torch.rand(len(images), 1, 1, 1, device=images.device) < 0.5
+    return torch.where(flip, images.flip(-1), images)
 
 
 def one_cycle(step: int, steps: int, warm: float = 0.25) -> float:
@@ -170,7 +161,7 @@ def fit(net: nn.Module, one: Training, rows: tuple[Tensor, Tensor], options: arg
         if place == 0:
             order = torch.randperm(len(y), device=y.device)
         rows_now = order[place * batch : (place + 1) * batch]
-        images, labels = scaled(augmented(x[rows_now], options.pad)), y[rows_now]
+        images, labels = scaled(augmented(x[rows_now])), y[rows_now]
         mixed = losses.mixup(images, labels, alpha=0.2, rng=draw) if one.intervention == "mixup" else None
         with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda):  # far slower than float32 on many CPUs
             logits = net(images if mixed is None else mixed.input)
@@ -226,69 +217,38 @@ def train(one: Training, images: Images, options: argparse.Namespace) -> str:
     return f"{one}: {told}, test NLL {loss:.4f}, {seconds:.1f} s"
 
 
-def work(waiting: Any, failed: Any, options: argparse.Namespace, start: float) -> None:
-    """Train what is waiting until nothing is left or the time is over."""
+def train_alone(one: Training, options: argparse.Namespace) -> None:
+    """Train one network in a process of its own, and print its line."""
     torch.set_num_threads(1)
     torch.backends.cudnn.benchmark = True
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    images = Images(
-        *(tuple(tensor.to(options.device) for tensor in part) for part in read_images(options.data, options.limit))
-    )
-    while options.minutes is None or time.time() - start < 60 * options.minutes:
-        try:
-            one = waiting.get(timeout=2)
-        except queue.Empty:
-            return
-        try:
-            print(train(one, images, options), f"({time.time() - start:.0f} s)", flush=True)
-        except Exception:
-            failed.value += 1
-            print(f"{one}: failed\n{traceback.format_exc(limit=-3)}", flush=True)
-            if failed.value >= 3:  # more of the same would only cost time
-                return
+    parts = read_images(options.data, options.limit)
+    images = Images(*(tuple(tensor.to(options.device) for tensor in part) for part in parts))
+    print(train(one, images, options), flush=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Read the command line, and start the workers."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line, and train what is not stored yet."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of the four IDX files")
     parser.add_argument("--out", type=Path, required=True, help="folder of the stored outputs")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--jobs", type=int, default=4, help="trainings at a time; all share one device")
-    parser.add_argument("--minutes", type=float, help="begin no training after this time")
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--rate", type=float, default=0.2, help="largest learning rate")
-    parser.add_argument("--pad", type=int, default=0, help="pixels by which training images are moved at random")
     parser.add_argument("--members", type=int, default=25, help="base networks of each kind, five to an ensemble")
     parser.add_argument("--limit", type=int, help="only so many images of each part, to see that it runs")
-    parser.add_argument("--only", default="", help="only trainings whose name contains this text")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     images = read_images(options.data, options.limit)
     np.savez_compressed(
         options.out / LABELS, **{part: getattr(images, part)[1].numpy().astype(np.uint8) for part in PARTS}
     )
-    left = [
-        one for one in trainings(options.members) if options.only in str(one) and not (options.out / one.file).exists()
-    ]
-    context = processes.get_context("spawn")
-    waiting, failed, start = context.Queue(), context.Value("i", 0), time.time()
-    for one in left:
-        waiting.put(one)
-    jobs = min(options.jobs, len(left))
-    workers = [context.Process(target=work, args=(waiting, failed, options, start)) for _ in range(jobs)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    waiting.cancel_join_thread()
-    undone = [one for one in left if not (options.out / one.file).exists()]
-    print(
-        f"{len(left) - len(undone)} trained in {time.time() - start:.0f} s, {len(undone)} left, {failed.value} failed"
-    )
-    return int(failed.value > 0 or any(worker.exitcode for worker in workers))
+    left = [one for one in trainings(options.members) if not (options.out / one.file).exists()]
+    with ProcessPoolExecutor(options.jobs, processes.get_context("spawn")) as pool:
+        list(pool.map(partial(train_alone, options=options), left))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

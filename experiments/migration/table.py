@@ -167,15 +167,10 @@ def index(stored: dict[str, Any]) -> str:
         own = [line for line in lines(stored) if line.peer == peer]
         same = sum(agrees(line.found) and any(map(is_same, line.found)) for line in own)
         figures = sum(one.peer == peer for one in FIGURES)
-        section = "r" if peer.startswith("R ") else anchor(peer)
+        section = "r" if peer.startswith("R ") else peer.lower().replace(" ", "-")
         written.append(f"| {peer} | {len(own)} | {same} | {figures} | [what differs](#{section}) |")
     head = "| package | calls compared | the same to 1e-6 | figures and reports | differences |\n| --- | --- | --- | --- | --- |\n"
     return head + "\n".join(written)
-
-
-def anchor(heading: str) -> str:
-    """Return the link target of a heading."""
-    return heading.lower().replace(" ", "-")
 
 
 def outside() -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 import calibrant as cal
 from experiments.reproductions import entropic_verdicts as verdicts
+from experiments.reproductions.entropic_rows import FACTS
 from experiments.reproductions.study import Part, Row, Table
 
 Array = NDArray[Any]
@@ -28,7 +28,6 @@ class Network(NamedTuple):
     nearest: str | None = None
 
 
-FACTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("entropic_published.toml").read_text(encoding="utf-8"))
 NETWORKS, IMAGENET = (tuple(Network(**facts) for facts in FACTS[name]) for name in ("networks", "imagenet"))
 PUBLISHED = {tuple(name.split(", ")): values for name, values in FACTS["images"].items()}
 
@@ -72,20 +71,26 @@ def look(y: Array, prob: Array, draws: int, seed: int) -> Found:
     return Found(verdicts.every_way(y, prob, draws, seed), forms, means, top, y, prob)
 
 
-def measure(network: Network, folder: Path, splits: int, draws: int, most: int | None) -> Results:
-    """Temperature from a fifth of the rows, everything measured on the rest; several such splits."""
+def halves(network: Network, folder: Path, splits: int, most: int | None) -> Iterator[tuple[Array, ...]]:
+    """Probabilities and labels of a fifth of the rows, and those of the rest; several such splits."""
     stored = np.load(folder / f"{network.set}.npz", allow_pickle=False)
     probs, labels = stored["probs"][:most].astype(np.float64), stored["labels"][:most].astype(np.int64)
     probs /= probs.sum(axis=1, keepdims=True)
-    found: dict[str, list[Found]] = {stage: [] for stage in STAGES}
-    temperatures = []
     for seed in range(splits):
         order = np.random.default_rng([11, seed]).permutation(len(labels))
         fit, test = np.split(order, [len(order) // 5])
-        scaling = cal.TemperatureScaling().fit(probs[fit], labels[fit])
+        yield probs[fit], labels[fit], probs[test], labels[test]
+
+
+def measure(network: Network, folder: Path, splits: int, draws: int, most: int | None) -> Results:
+    """Temperature from a fifth of the rows, everything measured on the rest."""
+    found: dict[str, list[Found]] = {stage: [] for stage in STAGES}
+    temperatures = []
+    for seed, (fit, fit_labels, test, labels) in enumerate(halves(network, folder, splits, most)):
+        scaling = cal.TemperatureScaling().fit(fit, fit_labels)
         temperatures.append(float(scaling.temperature_))
-        for stage, prob in (("none", probs[test]), ("temperature", scaling.predict_proba(probs[test]))):
-            found[stage].append(look(labels[test], prob, draws, seed))
+        for stage, prob in (("none", test), ("temperature", scaling.predict_proba(test))):
+            found[stage].append(look(labels, prob, draws, seed))
     return Results(network, found, temperatures)
 
 

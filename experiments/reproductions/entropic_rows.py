@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import tomllib
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,28 +20,15 @@ class Source(NamedTuple):
     """Where a table lies and what its columns are; columns that are not named are categories."""
 
     name: str
-    files: tuple[str, ...]
+    files: list[str]
     label: str
     positive: str
-    numbers: tuple[str, ...]
-    dropped: tuple[str, ...] = ()
+    numbers: list[str]
+    dropped: list[str]
 
 
-ADULT = Source(
-    "Adult income",
-    ("adult_data.csv", "adult_test.csv"),
-    "class",
-    ">50K",
-    ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"),
-)
-TELCO = Source(
-    "Telco churn",
-    ("WA_Fn-UseC_-Telco-Customer-Churn.csv",),
-    "Churn",
-    "Yes",
-    ("tenure", "MonthlyCharges", "TotalCharges"),
-    ("customerID",),
-)
+FACTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("entropic_published.toml").read_text(encoding="utf-8"))
+ADULT, TELCO = (Source(**facts) for facts in FACTS["tables"])
 
 
 class Columns(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import calibrant as cal
-from experiments.reproductions.entropic_images import NETWORKS, Network
+from experiments.reproductions.entropic_images import NETWORKS, Network, halves
 from experiments.reproductions.entropic_verdicts import kept_inside, mean
 from experiments.reproductions.study import Part, Table
 
@@ -40,16 +40,10 @@ def look(y: Any, prob: Any) -> Found:
 
 def measure(network: Network, folder: Path, splits: int, most: int | None) -> dict[str, list[Found]]:
     """Both calibrators fitted on a fifth of the rows and measured on the rest; the splits of tables 2 and 3."""
-    stored = np.load(folder / f"{network.set}.npz", allow_pickle=False)
-    probs, labels = stored["probs"][:most].astype(np.float64), stored["labels"][:most].astype(np.int64)
-    probs /= probs.sum(axis=1, keepdims=True)
     found: dict[str, list[Found]] = {name: [] for name in CALIBRATORS}
-    for seed in range(splits):
-        order = np.random.default_rng([11, seed]).permutation(len(labels))
-        fit, test = np.split(order, [len(order) // 5])
+    for fit, fit_labels, test, labels in halves(network, folder, splits, most):
         for name, calibrator in CALIBRATORS.items():
-            fitted = calibrator().fit(probs[fit], labels[fit])
-            found[name].append(look(labels[test], fitted.predict_proba(probs[test])))
+            found[name].append(look(labels, calibrator().fit(fit, fit_labels).predict_proba(test)))
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 import calibrant as cal
 from experiments.reproductions import entropic_verdicts as judging
 from experiments.reproductions.entropic_nets import Trained, train
-from experiments.reproductions.entropic_rows import ADULT, TELCO, Source, Split, read, split
+from experiments.reproductions.entropic_rows import ADULT, FACTS, TELCO, Source, Split, read, split
 from experiments.reproductions.study import Part, Row, Table
 
 Array = NDArray[Any]
@@ -38,7 +37,6 @@ class Plan(NamedTuple):
 
 SMALL = Plan(seeds=2, few_seeds=1, epochs=2, batch=64, draws=19, sets=8, most=200, looks=(1,))
 
-FACTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("entropic_published.toml").read_text(encoding="utf-8"))
 PUBLISHED = {tuple(name.split(", ")): values for name, values in FACTS["tabular"].items()}
 
 

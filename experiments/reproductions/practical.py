@@ -1,17 +1,22 @@
-"""Calibration beyond the predicted class on real predictions: the k likeliest classes, groups, words, levels, "
-"and how stable it is."""
+"""Calibration beyond the predicted class on real predictions: the k likeliest classes, groups, words, levels, and how stable it is."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from experiments.reproductions import practical_words as words
+from experiments.reproductions import practical_values
 from experiments.reproductions.practical_causes import causes_part, measure_causes
-from experiments.reproductions.practical_claims import claims_part
-from experiments.reproductions.practical_groups import groups_part, levels_part, subjects_part
 from experiments.reproductions.practical_measure import measure_set, within_superclass
-from experiments.reproductions.practical_parts import accuracy_part, intervals_part, topk_part
-from experiments.reproductions.practical_sets import FEW_SOURCES, SOURCES, Source, read
+from experiments.reproductions.practical_parts import (
+    accuracy_part,
+    groups_part,
+    intervals_part,
+    levels_part,
+    subjects_part,
+    topk_part,
+)
+from experiments.reproductions.practical_sets import BIASED, FEW_SOURCES, HISTOGRAM, SOURCES, Source, read
 from experiments.reproductions.practical_stability import measure_stability, stability_part
 from experiments.reproductions.practical_targets import targets_part
 from experiments.reproductions.study import Study
@@ -25,20 +30,23 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
     found = {source.file: measure_set(data, source, small) for source in sources}
     confusions = {source.file: confusion(data, source) for source in sources if source.levels}
     stability = measure_stability(data, small)
-    causes = measure_causes(data, small)
+    why = causes_part(measure_causes(data, small))
+    names = practical_values.names_of(found, stability)
+    quotes = practical_values.quotes(names)
     parts = [
-        claims_part(found, stability),
-        accuracy_part(found, causes),
-        causes_part(causes),
+        practical_values.claims_part(names),
+        accuracy_part(found, {BIASED: why.values["bias"], HISTOGRAM: quotes["notes"]["bins"]}),
+        why,
         topk_part(found, pictures),
         levels_part(found, confusions, pictures),
         groups_part(found, pictures),
         subjects_part(found, pictures),
         intervals_part(found, pictures),
         targets_part(data, small),
-        stability_part(stability, words.stability(stability), pictures),
+        stability_part(stability, pictures),
     ]
-    return Study("practical", [part for part in parts if part is not None], words.summary(found, stability))
+    parts = [replace(part, values=part.values | quotes.get(part.key, {})) for part in parts if part is not None]
+    return Study("practical", parts, quotes["summary"])
 
 
 def confusion(data: Path, source: Source) -> tuple[float, float]:

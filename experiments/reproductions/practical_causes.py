@@ -9,6 +9,7 @@ import numpy as np
 
 import calibrant as cal
 from experiments.reproductions.practical_sets import C100, SOURCES, Floats, Source, read, split
+from experiments.reproductions.practical_values import TEXTS, fill
 from experiments.reproductions.study import Part, Table
 
 FIT_ROWS = (500, 1000, 2000, 5000)
@@ -62,17 +63,6 @@ def entropies(data: Path, source: Source, splits: int) -> dict[str, float]:
     return found
 
 
-def bias_note(causes: dict[str, Any]) -> str:
-    """The change of the accuracy by the rows of the fit, in a few words."""
-    parts = [f"{np.mean(values):+.4f} with {number:,} rows" for number, values in causes["bias"].items()]
-    return f"depends on the rows of the fit ({', '.join(parts)}); the paper's number is open"
-
-
-def _is_higher(sets: list[dict[str, float]]) -> bool:
-    """Whether the entropy is higher than as trained for every number of bins."""
-    return all(one[f"{bins} bins"] > one["as trained"] for one in sets for bins in BINS)
-
-
 def causes_part(causes: dict[str, Any]) -> Part:
     """What was tried to explain the differences."""
     found = causes["entropy"]
@@ -80,14 +70,14 @@ def causes_part(causes: dict[str, Any]) -> Part:
     below_temperature = sum(one[finest] < one["temperature"] for one in found.values())
     below_raw = [title for title, one in found.items() if one[finest] < one["as trained"]]
     others = [one for title, one in found.items() if title not in below_raw]
-    reason = ""
-    if below_raw and others:
-        coolest, steady = max(found[title]["T"] for title in below_raw), _is_higher(others)
-        reason = (
-            f" Its fitted temperature is at most {coolest:.2f} there, and at least {min(one['T'] for one in others):.2f} in the others: the more "
-            "overconfident a network is, the more its calibration raises the entropy. In the others the entropy is higher than as trained "
-            f"{'for every' if steady else 'not for every'} number of bins from {BINS[0]} to {BINS[-1]}."
-        )
+    names = {
+        "coolest": max((found[title]["T"] for title in below_raw), default=None),
+        "warmest": min((one["T"] for one in others), default=None),
+        "steady": all(one[f"{bins} bins"] > one["as trained"] for one in others for bins in BINS),
+        "bins": BINS,
+        "bias": {number: float(np.mean(values)) for number, values in causes["bias"].items()},
+    }
+    reason = fill(TEXTS["causes"]["reason"], names)
     tables = [
         Table(
             ("bias-corrected temperature, CIFAR-100: rows of the fit", "accuracy, less as trained", "± over splits"),
@@ -105,11 +95,11 @@ def causes_part(causes: dict[str, Any]) -> Part:
         "causes",
         tables=tables,
         values={
-            "bias": bias_note(causes),
+            "bias": fill(TEXTS["causes"]["bias"], names),
             "bins": BINS[2],
             "below_temperature": below_temperature,
             "sets": len(found),
             "below_raw": f"{len(below_raw)} ({'; '.join(below_raw)})",
-            "reason": reason,
+            "reason": f" {reason}" if reason else "",
         },
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.reproductions.practical_sets import MAPS, MODELS, RAW
+from experiments.reproductions.practical_sets import MAPS, MODELS, RAW, SOURCES
 
 Floats = NDArray[np.float64]
 Results = dict[str, Any]
@@ -64,6 +64,11 @@ def mean(results: Results, model: str, key: str, *places: Any) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
+def change_of(results: Results, model: str, key: str, *places: Any) -> int:
+    """How a number changed from as trained."""
+    return change(numbers(results, RAW, key, *places), numbers(results, model, key, *places))
+
+
 def change_beyond(results: Results, model: str, key: str, place: int = 0) -> int:
     """The same for an error beyond chance."""
     return change(beyond(results, RAW, key, place), beyond(results, model, key, place))
@@ -82,10 +87,24 @@ def fallen(found: dict[str, Results]) -> list[tuple[str, str]]:
 def count(found: dict[str, Results], key: str, *places: Any, sign: int, only: Any = None) -> int:
     """In how many sets and maps a number changed in this direction in every split."""
     chosen = pairs(found) if only is None else only
-    return sum(
-        change(numbers(found[name], RAW, key, *places), numbers(found[name], model, key, *places)) == sign
+    return sum(change_of(found[name], model, key, *places) == sign for name, model in chosen)
+
+
+def count_beyond(found: dict[str, Results], key: str, place: int, sign: int, only: Any) -> int:
+    """The same for an error beyond chance."""
+    return sum(change_beyond(found[name], model, key, place) == sign for name, model in only)
+
+
+def listed(found: dict[str, Results], key: str, *places: Any, sign: int, only: Any = None) -> str:
+    """These sets and maps in brackets, where there are few."""
+    titles = {source.file: source.title for source in SOURCES}
+    chosen = pairs(found) if only is None else only
+    names = [
+        f"{titles[name]}: {model}"
         for name, model in chosen
-    )
+        if count(found, key, *places, sign=sign, only=[(name, model)])
+    ]
+    return f" ({'; '.join(names)})" if 0 < len(names) <= 4 else ""
 
 
 def models_of(results: Results) -> list[str]:

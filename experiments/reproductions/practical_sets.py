@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,8 @@ class Source:
 
     file: str
     title: str
-    k: tuple[int, ...]
-    levels: tuple[str, ...] = ()
+    k: list[int]
+    levels: list[str] = field(default_factory=list)
     """Names of the levels of its hierarchy of classes, the coarsest first; none where it has no hierarchy."""
     group: str = ""
     """The coarsest group whose probability is shown as a word; empty asks whether the likeliest class is right."""
@@ -65,21 +65,8 @@ class Source:
         return cifar100_tree() if len(self.levels) > 1 else CIFAR10_GROUPS
 
 
-TEN, FOUR = (1, 2, 3, 5, 10), (1, 2, 3, 4)
-C100 = Source(
-    "c100_wrn16_4_netcal",
-    "CIFAR-100, wide ResNet 16-4",
-    (1, 2, 3, 5, 10, 20, 50, 100),
-    ("living or not", "kinds", "superclasses"),
-    "living",
-)
-VGG = Source("c10_vgg16_kumar", "CIFAR-10, VGG-16", TEN, ("animals or vehicles",), "animals")
-LENET = Source("c10_lenet5_netcal", "CIFAR-10, LeNet-5", TEN, ("animals or vehicles",), "animals")
-RESNET = Source("c10h_resnet110_kerrigan", "CIFAR-10, ResNet-110", TEN, ("animals or vehicles",), "animals")
-MNIST = Source("mnist_1layer_nn_wenger", "MNIST, one-layer network", TEN)
-LLAMA8 = Source("mmlu_llama31_8b_instruct", "MMLU, Llama 3.1 8B instruct", FOUR)
-LLAMA70 = Source("mmlu_llama31_70b_base", "MMLU, Llama 3.1 70B base", FOUR)
-SOURCES = (C100, VGG, LENET, RESNET, MNIST, LLAMA8, LLAMA70)
+SOURCES = tuple(Source(**facts) for facts in CLASSES["sources"])
+C100, VGG, LENET, RESNET, MNIST, LLAMA8, LLAMA70 = SOURCES
 FEW_SOURCES = (C100, LENET, LLAMA8)
 
 

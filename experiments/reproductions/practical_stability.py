@@ -100,7 +100,7 @@ def steps(curve: dict[str, Any]) -> Floats:
     return value[1:] / value[:-1] - 1
 
 
-def stability_part(found: dict[str, Any], quoted: dict[str, Any], pictures: Path) -> Part:
+def stability_part(found: dict[str, Any], pictures: Path) -> Part:
     """The error against gamma and against the share of the rows."""
     pictures_of.gamma_curves(found["gamma"], pictures / "practical_gamma.png")
     pictures_of.fraction_curves(found["fractions"], found["fraction"], pictures / "practical_fraction.png")
@@ -112,11 +112,7 @@ def stability_part(found: dict[str, Any], quoted: dict[str, Any], pictures: Path
         for name, curve in found["gamma"].items()
     ]
     shares = [f"{share:g}" for share in found["fractions"]]
-    lines = [
-        [name, *(round(value, 4) for value in curve[key])]
-        for name, curve in found["fraction"].items()
-        for key in ("spread",)
-    ]
+    lines = [[name, *(round(value, 4) for value in curve["spread"])] for name, curve in found["fraction"].items()]
     tables.append(Table(("standard deviation, at a share of the rows of", *shares), lines))
     captions = (
         "The error against gamma; the dashed line is 2^-4, where the paper sees it stabilise.",
@@ -128,7 +124,7 @@ def stability_part(found: dict[str, Any], quoted: dict[str, Any], pictures: Path
         stability_rows(found),
         tables,
         [("practical_gamma.png", captions[0]), ("practical_fraction.png", captions[1])],
-        {"rows": f"{found['rows']:,}", "draws": f"{found['draws']:,}", **quoted},
+        {"rows": f"{found['rows']:,}", "draws": f"{found['draws']:,}"},
     )
 
 
@@ -160,19 +156,10 @@ def stability_rows(found: dict[str, Any]) -> list[Row]:
             note=f"{note}; about, and the set is not named: open",
         ),
         Row("the same, bootstrap mean", 0.14, curve["mean"][near], curve["spread"][near], note),
-        Row(
-            "largest less smallest full error over gamma, CIFAR-100",
-            0.08,
-            float(np.ptp(curve["value"])),
-            note=f"{note}; {inner_range(curve, 'value')}",
-        ),
-        Row(
-            "the same, bootstrap means",
-            0.08,
-            float(np.ptp(curve["mean"])),
-            note=f"{note}; {inner_range(curve, 'mean')}",
-        ),
     ]
+    spread_over_gamma = "largest less smallest full error over gamma, CIFAR-100"
+    for key, what in (("value", spread_over_gamma), ("mean", "the same, bootstrap means")):
+        rows.append(Row(what, 0.08, float(np.ptp(curve[key])), note=f"{note}; {inner_range(curve, key)}"))
     for name, line in found["fraction"].items():
         rows.append(
             Row(f"largest standard deviation over shares: {name}", 0.01, max(line["spread"]), note=enough(found, line))

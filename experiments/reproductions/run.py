@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, as_text, data_folder, load, save
+from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, data_folder, load, save
 
 STUDIES = ("variation", "entropic", "survey", "practical")
 
@@ -46,7 +46,6 @@ def main(arguments: list[str] | None = None) -> int:
             study = run_study(name, chosen.small, pages)
             save(study, chosen.out or RESULTS)
         (pages / f"{name}.md").write_text(as_page(study))
-        print(as_text(study))
         print(f"{name}: {time.monotonic() - start:.0f} s; {pages / name}.md", flush=True)
     return 0
 

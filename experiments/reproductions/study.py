@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments import published
-from experiments.rendering import ROOT, Cell, markdown_table, number, render
+from experiments.rendering import ROOT, Cell, markdown_table, render
 
 HERE = Path(__file__).parent
 PAGES = ROOT / "docs" / "reproductions"
@@ -90,18 +90,6 @@ def as_page(study: Study) -> str:
     """The page of a study."""
     parts = {part.key: {"shown": part.shown, **part.values} for part in study.parts}
     return render(study.name, study.values | parts)
-
-
-def as_text(study: Study) -> str:
-    """What is printed: each published value, ours, and the difference."""
-    lines = [study.name]
-    for part in study.parts:
-        if part.rows:
-            lines += [f"  {part.key}", f"    {'':58} {'published':>10} {'ours':>10} {'difference':>10}"]
-        for row in part.rows:
-            values = " ".join(f"{number(value):>10}" for value in (row.published, row.ours, row.difference))
-            lines.append(f"    {row.what[:58]:58} {values}" + (f"  {row.note}" if row.note else ""))
-    return "\n".join(lines)
 
 
 def save(study: Study, folder: Path = RESULTS) -> Path:

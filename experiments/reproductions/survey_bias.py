@@ -43,11 +43,7 @@ class Scenario(NamedTuple):
         return cal.inference.make_miscalibrated(n, warp=self.warp, distribution=self.distribution, rng=key)
 
 
-IMITATED = {
-    "like ResNet-152": ("tcal_imagenet_resnet152", "fitted to ResNet-152 on ImageNet, top label"),
-    "like Inception": ("top1_in1k_tf_inception_v3_timm", "fitted to Inception v3 on ImageNet, top label"),
-    "like NBA": ("f538_nba_games", "fitted to forecasts of basketball games, the first team wins"),
-}
+IMITATED: dict[str, list[str]] = FACTS["imitated"]
 
 
 def plain_scenarios(small: bool) -> list[Scenario]:

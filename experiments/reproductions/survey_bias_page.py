@@ -12,7 +12,7 @@ import calibrant as cal
 from experiments.rendering import number
 from experiments.reproductions import survey_bias as bias
 from experiments.reproductions.study import Part, Row, Table
-from experiments.reproductions.survey_data import answers
+from experiments.reproductions.survey_data import FACTS, answers
 
 DRAWN = ("ece", "ece_em", "ece_sweep", "ece_db", "ece_knn", "skde", "fott_pl", "fott_isotonic")
 MARKS = "osD^vPX*"
@@ -170,20 +170,10 @@ def rank_rows(found: bias.Found, real: list[str]) -> list[Row]:
 
 def share_rows(found: bias.Found, wrong: list[str]) -> list[Row]:
     """How often one estimator has the smaller bias than another."""
-    everywhere = ["calibrated", *wrong]
-    asked = [
-        ("ece_em", "ece", everywhere, "the survey: equal mass is less biased in all cases"),
-        ("ece_sweep", "ece_sweep (equal width)", everywhere, "the same"),
-        ("ece_db", "ece_db (equal width)", everywhere, "the same"),
-        ("ece_lb", "ece", everywhere, "the survey: lower bias than ECE"),
-        ("ece_knn", "ece", wrong, "the survey: lower bias for uncalibrated models"),
-        ("ece_knn", "ece_sweep", wrong, "the same"),
-        ("ece_knn", "ece_db", wrong, "the same"),
-        ("ece_db", "ece_sweep", ["calibrated"], "the survey: better for calibrated classifiers"),
-    ]
+    among = {"all": ["calibrated", *wrong], "wrong": wrong, "calibrated": ["calibrated"]}
     rows = []
-    for first, second, among, note in asked:
-        won, of = bias.wins(found, first, second, among)
+    for first, second, where, note in FACTS["less_biased"]:
+        won, of = bias.wins(found, first, second, among[where])
         what = f"share of cases in which `{first}` is less biased than `{second}`"
         rows.append(Row(what, None, won / of, note=f"{won} of {of}; {note}"))
     return rows

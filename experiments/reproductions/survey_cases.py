@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 import calibrant as cal
 from experiments.reproductions.study import Part, Row, Table
-from experiments.reproductions.survey_data import FACTS, Rows, answers, arrays, halves, read
+from experiments.reproductions.survey_data import FACTS, Rows, answers, arrays, halves, read, table_rows
 
 SEED = 41
 DIRECTED: list[str] = FACTS["directed"]
@@ -57,12 +57,7 @@ def classwise_part(small: bool, data: Path) -> Part:
     lines = [[name, *(float(ask(of)) for ask in asked.values())] for name, of in forecasts.items()]
     gain = lines[0][2] - lines[1][2]
     cost = lines[2][4] - lines[0][4]
-    rows = [
-        Row("detects recalibration: drmsce_bcs of every class, before minus after", None, gain, note="above 0: yes"),
-        Row("alone it can be won by class shares: its value there", None, lines[2][2], note="the least of the three"),
-        Row("brier beside it is not fooled: class shares less as trained", None, cost, note="above 0: yes"),
-        *stability_rows(after, small),
-    ]
+    rows = [*table_rows("classwise", [gain, lines[2][2], cost]), *stability_rows(after, small)]
     return Part("classwise", rows, [Table(["forecast", *asked], lines)])
 
 
@@ -100,16 +95,7 @@ def multiclass_part(small: bool, data: Path) -> Part:
         found = cal.assess(of.y, of.p, metric="skce_uq", bandwidth=0.5, n_resamples=49 if small else 199, rng=SEED)
         value = float(cal.skce_uq(of.y, of.p, bandwidth=0.5))
         lines.append([name, float(cal.ece(of.y, of.p)), value, float(found.pvalue), float(cal.brier(of.y, of.p))])
-    rows = [
-        Row("top-label ece, reversed less recalibrated", None, lines[2][1] - lines[1][1], note="0: it cannot see them"),
-        Row(
-            "skce_uq, reversed over recalibrated",
-            None,
-            lines[2][2] / abs(lines[1][2]),
-            note="times as large: it sees them",
-        ),
-        Row("p-value of skce_uq, reversed", None, lines[2][3]),
-    ]
+    rows = table_rows("multiclass", [lines[2][1] - lines[1][1], lines[2][2] / abs(lines[1][2]), lines[2][3]])
     return Part("multiclass", rows, [Table(["forecast", "ece", "skce_uq", "p-value", "brier"], lines)])
 
 
@@ -131,19 +117,15 @@ def direction_part(data: Path) -> Part:
     esce = [line[1] for line in lines]
     by_bins = [binned_excess(lenet, bins) for bins in range(20, 201, 10)]
     agreed, signs = sign_table(data)
-    rows = [
-        Row(
-            "sets in which the sign of esce agrees with the best temperature",
-            None,
-            agreed,
-            note=f"of {len(signs.lines)}",
-        ),
-        Row("LeNet-5: esce falls as the temperature rises, share of steps", None, float(np.mean(np.diff(esce) < 0))),
-        Row("LeNet-5: size of esce at the best temperature", None, abs(esce[3]), note=f"temperature {best:.2f}"),
-        Row("LeNet-5: abc_below - abc_above - esce", None, lines[2][2] - lines[2][3] - lines[2][1]),
-        Row("LeNet-5: the sum over 20 to 200 bins, largest less smallest", None, max(by_bins) - min(by_bins)),
-        Row("LeNet-5: its mean over numbers of bins less esce", None, float(np.mean(by_bins)) - esce[2]),
+    values = [
+        agreed,
+        float(np.mean(np.diff(esce) < 0)),
+        abs(esce[3]),
+        lines[2][2] - lines[2][3] - lines[2][1],
+        max(by_bins) - min(by_bins),
+        float(np.mean(by_bins)) - esce[2],
     ]
+    rows = table_rows("direction", values, sets=len(signs.lines), best=best)
     table = Table(
         ["temperature of LeNet-5", "esce", "abc_below (overconfident)", "abc_above (underconfident)", "ece"], lines
     )
@@ -189,11 +171,8 @@ def local_part(small: bool, data: Path) -> Part:
     single = cal.evaluate(cal.Predictions(after.y, after.p, groups=subjects), metrics=["esce"])
     gaps = sorted(((float(of["esce"]), name) for name, of in single.groups.items()), key=lambda pair: pair[0])
     worst = [Row(f"esce of {name}", None, gap) for gap, name in (gaps[-1], gaps[-2], gaps[0])]
-    rows_out = [
-        Row("MMLU: pce less what random groups give", None, lines[0][2] - lines[0][3], note=f"p {lines[0][4]:.3f}"),
-        Row("COMPAS: pce less what random groups give", None, lines[3][2] - lines[3][3], note=f"p {lines[3][4]:.3f}"),
-        *worst,
-    ]
+    excess = [lines[0][2] - lines[0][3], lines[3][2] - lines[3][3]]
+    rows_out = [*table_rows("local", excess, mmlu=lines[0][4], compas=lines[3][4]), *worst]
     heads = ["set and groups", "ece", "pce", "pce of random groups", "share as large", "p-value of mcm"]
     return Part("local", rows_out, [Table(heads, lines)])
 
@@ -227,12 +206,6 @@ def analysis_part(data: Path, pictures: Path) -> Part:
     sure = int((diagram.high < diagram.mean_score).sum())
     filled = int((diagram.table.weight > 0).sum())
     esce, ece = float(cal.esce(rows.y, rows.p)), float(cal.ece(rows.y, rows.p))
-    found = [
-        Row("esce", None, esce, note="near 0: looks right on average"),
-        Row("ece", None, ece),
-        Row("size of esce over ece", None, abs(esce) / ece, note="1 where nothing cancels"),
-        Row("bins whose 95% interval lies above the diagonal", None, timid, note=f"of {filled} with rows"),
-        Row("bins whose 95% interval lies below the diagonal", None, sure, note=f"of {filled} with rows"),
-    ]
+    found = table_rows("analysis", [esce, ece, abs(esce) / ece, timid, sure], filled=filled)
     caption = "Reliability of Llama 3.1 70B on MMLU with 95% intervals: errors of both signs."
     return Part("analysis", found, pictures=[("survey_analysis.png", caption)])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from experiments.reproductions.study import Row
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,6 +24,14 @@ def with_options(table: dict[str, dict[str, Any]]) -> dict[str, Options]:
         name: (facts.get("metric", name), {key: value for key, value in facts.items() if key != "metric"})
         for name, facts in table.items()
     }
+
+
+def table_rows(key: str, values: Sequence[float], **names: Any) -> list[Row]:
+    """Rows of a part with the texts of survey.toml."""
+    return [
+        Row(text["what"].format(**names), text.get("published"), value, note=text.get("note", "").format(**names))
+        for text, value in zip(FACTS["rows"][key], values, strict=True)
+    ]
 
 
 class Rows(NamedTuple):

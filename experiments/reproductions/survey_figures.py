@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import calibrant as cal
 from calibrant.inference import simulation as simulate
 from experiments.reproductions.study import Part, Row
-from experiments.reproductions.survey_data import Rows, answers
+from experiments.reproductions.survey_data import Rows, answers, table_rows
 
 CURVE = simulate.bias(-0.9)
 REAL = "top1_resnet110_c100"
@@ -67,18 +67,15 @@ def curve_part(whole: Rows | None, pictures: Path) -> Part:
         shown[f"ResNet-110 on CIFAR-100, {len(whole.y):,} rows"] = smooth.plot
     name = panels("survey_curve.png", shown, pictures)
     truth = float(CURVE.curve(np.array([AT]))[0])
-    rows = [
-        Row("error of the row of confidence 0.7 with label 0", 0.7, cal.ece([0], [AT])),
-        Row("error of the row of confidence 0.7 with label 1", 0.3, cal.ece([1], [AT])),
-        Row("the curve at 0.7", None, truth, note="below the diagonal: overconfident, as in the figure"),
-        Row("true calibration error of the curve, even scores", None, cal.inference.true_calibration_error(CURVE)),
-    ]
+    error = cal.inference.true_calibration_error(CURVE)
+    rows = table_rows("curve", [cal.ece([0], [AT]), cal.ece([1], [AT]), truth, error])
     caption = "A known calibration curve with two rows of confidence 0.7, and the smooth curve of a real network."
     return Part("curve", rows, pictures=[(name, caption)])
 
 
-def bars_hold(small: bool) -> dict[str, float]:
-    """What the line plot says of rows from the known curve, over many draws."""
+def bars_hold(small: bool) -> list[float]:
+    """What the line plot says of rows from the known curve, over many draws: how often error bars hold the true rate, in all bins and in the first;
+    how often accuracy falls; the share of bins below the diagonal; the standard error where the curve is nearest to a half, and in the first bin."""
     held, falls, below, width = [], [], [], []
     for seed in range(30 if small else 1000):
         drawn = cal.inference.make_miscalibrated(ROWS, warp=CURVE, rng=[SEED, seed])
@@ -90,14 +87,10 @@ def bars_hold(small: bool) -> dict[str, float]:
         below.append(float(np.mean(diagram.rate < diagram.mean_score)))
         width.append((diagram.high - diagram.low) / 2)
     share, spread = np.mean(held, axis=0), np.mean(width, axis=0)
-    return {
-        "held": float(share.mean()),
-        "held in the first bin": float(share[0]),
-        "falls": float(np.mean(falls)),
-        "below": float(np.mean(below)),
-        "error where the curve is nearest to a half": float(spread[np.abs(truth - 0.5).argmin()]),
-        "error in the first bin": float(spread[0]),
-    }
+    middle = np.abs(truth - 0.5).argmin()
+    return [
+        float(value) for value in (share.mean(), share[0], np.mean(falls), np.mean(below), spread[middle], spread[0])
+    ]
 
 
 def line_part(small: bool, shown: dict[str, Rows], whole: Rows | None, pictures: Path) -> Part:
@@ -109,18 +102,7 @@ def line_part(small: bool, shown: dict[str, Rows], whole: Rows | None, pictures:
             diagram.plot, labels=True, counts=None
         )
     name = panels("survey_line.png", draws, pictures)
-    found = bars_hold(small)
-    normal = "one standard error of a normal distribution holds 0.683"
-    rows = [
-        Row("share of error bars that hold the true rate of their bin", None, found["held"], note=normal),
-        Row("the same in the lowest bin", None, found["held in the first bin"], note="no event seen: the bar vanishes"),
-        Row("share of draws in which accuracy falls somewhere", None, found["falls"]),
-        Row("share of bins below the diagonal", None, found["below"]),
-        Row(
-            "mean standard error where the curve is near 0.5", None, found["error where the curve is nearest to a half"]
-        ),
-        Row("mean standard error in the lowest bin", None, found["error in the first bin"]),
-    ]
+    rows = table_rows("line", bars_hold(small))
     if whole is not None:
         rows.append(real_coverage(whole, small))
     caption = (

@@ -16,7 +16,7 @@ from calibrant.errors import CalibrantError
 from calibrant.inference import simulation as simulate
 from calibrant.recalibration.methods import METHODS
 from experiments.reproductions.study import Part, Row, Table
-from experiments.reproductions.survey_data import FACTS, Rows, halves, read, with_options
+from experiments.reproductions.survey_data import FACTS, Rows, halves, read, table_rows, with_options
 
 Floats = NDArray[np.float64]
 SEED = 31
@@ -131,13 +131,9 @@ def matrix_part(metrics: list[str], matrices: list[Floats], lines: list[list[Any
     binned = [metrics.index(name) for name in ("ece", "ece_em", "ece_sweep", "drmsce_bcs", "smece", "ecce_mad")]
     inner = mean[np.ix_(binned, binned)][~np.eye(len(binned), dtype=bool)]
     against = mean[metrics.index("brier"), binned]
-    rows = [
-        Row("mean correlation of two different metrics", None, float(mean[others].mean())),
-        Row("among top-label errors (ece, ece_em, ece_sweep, drmsce_bcs, smece, ecce_mad)", None, float(inner.mean())),
-        Row("of these with brier", None, float(against.mean())),
-        Row("of cwce with brier", None, float(mean[metrics.index("cwce"), metrics.index("brier")])),
-        Row("of nll with brier", None, float(mean[metrics.index("nll"), metrics.index("brier")])),
-    ]
+    others_with_brier = [float(mean[metrics.index(name), metrics.index("brier")]) for name in ("cwce", "nll")]
+    overall = [float(values.mean()) for values in (mean[others], inner, against)]
+    rows = table_rows("agreement", [*overall, *others_with_brier])
     caption = "Mean Spearman correlation between the rankings of recalibration maps by two metrics."
     picture = draw_matrix(metrics, mean, pictures)
     return Part("agreement", rows, [sets, table], [(picture, caption)])
@@ -176,12 +172,7 @@ def few_rows_part(metrics: list[str], again: list[Floats], small: bool) -> Part:
     return Part("few_rows", tables=[table])
 
 
-KNOWN_METRICS: dict[str, tuple[str, dict[str, Any]]] = {
-    "ece_db": ("ece_db", {}),
-    "fott_isotonic": ("fott_isotonic", {}),
-    "fott_pl3": ("fott_pl3", {}),
-    "fott_beta": ("fott_beta", {}),
-}
+KNOWN_METRICS = with_options(FACTS["known_metrics"])
 WARPS = {"temperature": simulate.temperature(1.7), "bias": simulate.bias(-0.6), "bump": simulate.bump(0.2, 0.4, 0.15)}
 FIT_ROWS, TEST_ROWS, TRUTH_ROWS, TRUTH_BINS = 1_000, 1_000, 100_000, 1_000
 

@@ -173,6 +173,7 @@ from .recalibration import QuadraticLogit as QuadraticLogit
 from .recalibration import SafeCalibration as SafeCalibration
 from .recalibration import ScalingBinning as ScalingBinning
 from .recalibration import SplineCalibration as SplineCalibration
+from .recalibration import StructuredScaling as StructuredScaling
 from .recalibration import TemperatureScaling as TemperatureScaling
 from .recalibration import TopLabelHistogramBinning as TopLabelHistogramBinning
 from .recalibration import VectorScaling as VectorScaling

@@ -41,6 +41,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"calibrator": cal.IsotonicCalibration(), "lens": "band:0.2,0.9"},
     ],
     "MultiCalibration": [{"min_size": 20}, {"min_size": 20, "held_out": 0}],
+    "StructuredScaling": [{}, {"form": "vector"}],
     "SafeCalibration": [{}, {"calibrator": cal.PlattScaling(), "shrinkage": "uniform", "bins": 2, "alpha": 0.4}],
 }
 SOLVED = 1e-5  # how far a search for the optimum may stop from it, in probability

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,18 @@ def test_all_replicates_at_once_are_those_one_by_one(kind: str) -> None:
         wanted = [resamples(sampler, "rows", 7)(number).value(metric, options) for number in range(COUNT)]
         assert found is not None
         assert found == pytest.approx(wanted, rel=1e-11, abs=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["classes", "ties"])
+def test_bins_of_each_class_that_depend_on_scores_alone_are_found_once(kind: str) -> None:
+    sampler = PredictionSampler(predictions(kind))
+    rules = (cal.EqualMass(), cal.EqualMass(4, min_rows=25), cal.EqualMass(7, ties="split"), cal.Quantile())
+    for name, rule in product(("ece", "rmsce", "mce"), (*rules, cal.EqualWidth(min_rows=9))):
+        metric, options = catalogue[name], {"lens": "classwise", "binning": rule}
+        at_once = null_draws(metric, options, sampler, COUNT, 7)
+        wanted = [resamples(sampler, "outcomes", 7)(number).value(metric, options) for number in range(COUNT)]
+        assert at_once == pytest.approx(wanted, rel=1e-11, abs=1e-14)
+        assert bootstrap_draws(metric, options, sampler, COUNT, 7) is None  # the bins are those of each replicate
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])

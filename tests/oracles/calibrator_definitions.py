@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 from mpmath import mp, mpf
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize, root
 from scipy.special import log_softmax
 
 from .curve_definitions import DIGITS, clipped_logs
@@ -485,6 +485,29 @@ def MultiCalibration(labels, probs, groups, **rest):
         return [[sigmoid(x) / sum(map(sigmoid, row)) for x in row] for row in zip(*columns, strict=True)]
 
 
+def StructuredScaling(labels, probs, **rest):
+    """The temperature and then the penalized matrix and bias at which the gradients are 0, by general root finders in double precision."""
+    z = np.array([[math.log(q) for q in row] for row in off_boundary(probs)])
+    n, k = z.shape
+    hot = np.eye(k)[labels]
+
+    def chosen(logits):
+        return np.exp(log_softmax(logits, axis=1))
+
+    scale = brentq(lambda u: ((chosen(u * z) - hot) * z).sum(), 1e-3, 1e3, xtol=1e-15)
+    x = np.log(n / (n + 1) * chosen(scale * z) + 1 / (n + 1) / k)
+    price = np.full((k, k + 1), k * (k - 1) / n)
+    price[range(k), range(k)] = price[:, k] = k / n
+
+    def gradient(theta):
+        theta = theta.reshape(k, k + 1)
+        excess = (chosen(x @ theta[:, :k].T + theta[:, k]) - hot).T / n
+        return (np.column_stack([excess @ x, excess.sum(axis=1)]) + 2 * price * (theta - np.eye(k, k + 1))).ravel()
+
+    theta = root(gradient, np.eye(k, k + 1).ravel(), tol=1e-13).x.reshape(k, k + 1)
+    return chosen(x @ theta[:, :k].T + theta[:, k]).tolist()
+
+
 # How each is made, and what it needs to be fitted and to be applied.
 CALLS = {
     "BayesianBinning": ("", "", ""),
@@ -502,5 +525,6 @@ CALLS = {
     "NearIsotonicEnsemble": ("", "", ""),
     "ScalingBinning": ("", "", ""),
     "SplineCalibration": ("", "", ""),
+    "StructuredScaling": ("", "", ""),
     "TopLabelHistogramBinning": (f"points_per_bin={POINTS}", "", ""),
 }

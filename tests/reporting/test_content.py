@@ -110,6 +110,13 @@ def test_two_classes_are_tested_by_event_and_by_top_label() -> None:
     assert same.pvalue == cal.assess([0, 1] * 20, [0.2, 0.4] * 20, metric="ecce_mad").pvalue
 
 
+def test_the_smallest_p_value_of_simulated_values_is_a_bound() -> None:
+    scores = np.linspace(0.05, 0.95, 60)
+    verdict = report(scores > 0.85, scores, metrics=FEW).verdict
+    assert verdict.pvalue == verdict.least_pvalue == pytest.approx(0.002)
+    assert "(p ≤ 0.002)" in verdict.sentence
+
+
 def test_the_share_of_error_removed_is_that_of_held_out_data(multiclass: Report) -> None:
     found = multiclass.recalibration
     p = Predictions(LABELS, PROBS)

@@ -338,10 +338,16 @@ def test_everything_passes() -> None:
     assert len(found.checks) > 1_600
 
 
-@pytest.mark.deep
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "group", ["definitions", "r", "peers", "published", "simulations", "conventions", "benchmarks"]
+    "group",
+    [
+        "simulations",
+        *(
+            pytest.param(name, marks=pytest.mark.deep)
+            for name in ("definitions", "r", "peers", "published", "conventions", "benchmarks")
+        ),
+    ],
 )
 def test_values_are_those_of_their_sources(group: str) -> None:
     """Packages of Python and R are run again where they are installed."""

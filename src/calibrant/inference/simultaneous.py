@@ -180,15 +180,18 @@ def draws_at_once(
 def _vector_draws(task: Task) -> Floats | None:
     """Values of a metric of whole vectors."""
     views = task.views(task.predictions)
-    view = views[0]
-    if len(views) > 1 or not isinstance(view, VectorView):
-        return None
-    if task.draws != "rows" and (view.lens != "canonical" or view.weight is not None):
+    view = _as_vector(views[0])
+    if len(views) > 1 or (task.draws != "rows" and view.weight is not None):
         return None
     form = task.metric.form(view, task.keywords)
-    if isinstance(form, Binned):
+    if isinstance(form, Binned) and (task.draws == "rows" or not view.is_soft):
         return _binned_draws(task, form)
-    return _linear_draws(task, form, view) if isinstance(form, Linear) else None
+    canonical = isinstance(views[0], VectorView) and (task.draws == "rows" or view.lens == "canonical")
+    return _linear_draws(task, form, view) if canonical and isinstance(form, Linear) else None
+
+
+def _as_vector(view: AnyView) -> VectorView:
+    return view.as_vector() if isinstance(view, View) else view
 
 
 def _mean_replicates(task: Task) -> Floats | None:
@@ -229,39 +232,43 @@ def _mean_draws(task: Task) -> Floats | None:
 
 
 def _classwise_draws(task: Task) -> Floats | None:
-    """Values of a metric of the table of each class; None for other lenses. The bin of each score is found once."""
+    """Values of a metric of the table of each class; None for other lenses, and for bins that depend on the resample."""
     from scipy.sparse import csr_array
 
-    p, rule = task.predictions, task.keywords.get("rule")
+    p, rule, simulates = task.predictions, task.keywords.get("rule"), task.draws != "rows"
     if p.kind not in ("binary", "multiclass") or p.labels is None or p.weight is not None:
         return None
-    if not task.metric.reads_table or not (isinstance(rule, Rule) and rule.is_fixed):
+    if not task.metric.reads_table or not (isinstance(rule, Rule) and (simulates or rule.is_fixed)):
         return None
     views = task.views(p)
     names = [f"class:{name}" for name in (range(p.k) if p.classes is None else p.classes)]
     scalars = [view for view in views if isinstance(view, View) and not view.is_soft]
     if p.k < 2 or [view.lens for view in scalars] != names or 4 * p.n * p.k > MOST_ENTRIES:
         return None
-    like = bin_table(scalars[0], rule)
-    if len(like) * p.n > MOST_ENTRIES:
+    bins = [bin_table(view, rule) for view in scalars]
+    starts = np.append(0, np.cumsum(list(map(len, bins))))
+    size = int(starts[-1])
+    if size * p.n > p.k * MOST_ENTRIES:
         return None
-    size = p.k * len(like)
-    cells = np.column_stack([rule.cells(view)[0] for view in scalars]) + np.arange(p.k) * len(like)
+    cells = np.column_stack([rule.cells(view)[0] for view in scalars]) + starts[:-1]
     scores = np.column_stack([view.score for view in scalars])
     ends = np.arange(p.n + 1) * p.k
     rows, score_sums = (
         csr_array((values.ravel(), cells.ravel(), ends), (p.n, size)) for values in (np.ones(cells.shape), scores)
     )
 
-    def values_of(*sums: NDArray[Any]) -> list[float]:
+    def values_of(weight: NDArray[Any], positives: NDArray[Any], scores: NDArray[Any]) -> list[float]:
         """Values from weight, events and scores of each cell, one line for each resample."""
-        weight, positives, scores = (part.reshape(-1, len(like)).astype(np.float64) for part in sums)
-        tables = tables_of_sums(like, "unit", weight, positives, scores, scores - positives)
-        values = [task.metric.value_of_table(table, task.keywords) for table in tables]
-        return [task.value(values[start : start + p.k], views) for start in range(0, len(values), p.k)]
+        sums = [part.astype(np.float64) for part in (weight, positives, scores, scores - positives)]
+        tables = [
+            tables_of_sums(like, "unit", *(part[:, start : start + len(like)] for part in sums))
+            for like, start in zip(bins, starts, strict=False)
+        ]
+        values = [[task.metric.value_of_table(table, task.keywords) for table in own] for own in tables]
+        return [task.value(list(classes), views) for classes in zip(*values, strict=True)]
 
     values: list[float] = []
-    if task.draws != "rows":
+    if simulates:
         sums = [part.sum(axis=0) for part in (rows, score_sums)]
         for events in task.label_counts(cells, size):
             weight, total = (np.broadcast_to(part, events.shape) for part in sums)
@@ -323,6 +330,9 @@ def _relabelled(task: Task, cells: Cells) -> Iterator[tuple[NDArray[Any], NDArra
     everyone = np.arange(view.n)
     place_of_label = np.full((view.n, view.k), size)
     place_of_label[everyone[:, None], classes] = place
+    if view.lens != "canonical":
+        columns = [cast(Places, _as_vector(views[0]).labels) for views in task.views_by_label()]
+        place_of_label = np.take_along_axis(place_of_label, np.column_stack(columns).astype(np.intp), 1)
 
     for counts in task.label_counts(place_of_label, size + 1):
         there = counts[:, :-1]

@@ -37,6 +37,7 @@ from .scaling import TemperatureScaling as TemperatureScaling
 from .scaling import VectorScaling as VectorScaling
 from .scores import Scores as Scores
 from .scores import TrainingData as TrainingData
+from .structured import StructuredScaling as StructuredScaling
 from .targets import LensCalibration as LensCalibration
 from .venn import CrossVennAbers as CrossVennAbers
 from .venn import VennAbers as VennAbers

@@ -14,6 +14,7 @@ from .base import Method
 _MODULES = (
     "base",
     "scaling",
+    "structured",
     "binary",
     "binning",
     "class_temperature",
@@ -47,6 +48,8 @@ OTHER_NAMES = {
     "temp": "temperature",
     "ets": "ensemble_temperature",
     "bcts": "bias_corrected_temperature",
+    "sms": "structured",
+    "svs": "structured_vector",
     "bbq": "bayesian_binning",
     "enir": "near_isotonic",
     "cir": "centered_isotonic",

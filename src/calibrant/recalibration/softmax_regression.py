@@ -394,12 +394,24 @@ def best_matrix(
     price[np.arange(k), np.arange(k)] = 0
     price[:, k] = intercept / k
     at = np.column_stack([linear.start() * np.eye(k), np.zeros(k)]) if start is None else start
+    return ridge_matrix(linear, price, np.zeros((k, k + 1)), at, gradient)
+
+
+def ridge_matrix(
+    linear: LinearSoftmax, price: Floats, centre: Floats, start: Floats, gradient: float = 1e-9
+) -> tuple[Floats, Floats]:
+    """The matrix and the bias that minimize the loss plus the priced squared distances from a centre.
+
+    All are of shape (K, K + 1), with the bias as last column.
+    """
+    k = linear.k
 
     def first(x: Floats) -> tuple[float, Floats]:
         theta = x.reshape(k, k + 1)
+        moved = theta - centre
         value, slope, shift = linear(theta[:, :k], theta[:, k])
-        whole = np.column_stack([slope, shift]) + 2 * price * theta
-        return value + float((price * theta**2).sum()), whole.ravel()
+        whole = np.column_stack([slope, shift]) + 2 * price * moved
+        return value + float((price * moved**2).sum()), whole.ravel()
 
     def second(x: Floats) -> tuple[float, Floats, Floats]:
         theta = x.reshape(k, k + 1)
@@ -407,9 +419,24 @@ def best_matrix(
         return *first(x), curvature + np.diag(2 * price.ravel())
 
     newton = k <= NEWTON_CLASSES
-    x = by_newton(second, at.ravel(), gradient**1.5) if newton else minimised(first, at.ravel(), gradient)
+    x = by_newton(second, start.ravel(), gradient**1.5) if newton else minimised(first, start.ravel(), gradient)
     theta = x.reshape(k, k + 1)
     return np.ascontiguousarray(theta[:, :k]), theta[:, k].copy()
+
+
+def ridge_vector(linear: LinearSoftmax, price: Floats, bias_price: Floats) -> tuple[Floats, Floats]:
+    """The factors and biases that minimize the loss plus the priced squares of the factors minus 1 and of the biases."""
+    k = linear.k
+    centre, prices = np.repeat([1.0, 0.0], k), np.append(price, bias_price)
+
+    def loss(x: Floats) -> tuple[float, Floats, Floats]:
+        value, slope, shift, curvature = linear.diagonal(x[:k], x[k:])
+        moved = x - centre
+        gradient = np.append(slope, shift) + 2 * prices * moved
+        return value + float(prices @ moved**2), gradient, curvature + np.diag(2 * prices)
+
+    x = by_newton(loss, centre)
+    return x[:k], x[k:]
 
 
 def best_penalty(folds: Iterable[tuple[LinearSoftmax, LinearSoftmax, float]]) -> float:

@@ -49,6 +49,8 @@ class Verdict:
         Statistic of the test.
     pvalue : float or None
         P-value.
+    least_pvalue : float
+        The smallest p-value that the test can have, with the number of its simulated values; 0 where it is not simulated.
     alpha : float
         Significance level.
     rejected : bool or None
@@ -78,6 +80,7 @@ class Verdict:
     test_lens: str
     statistic: float | None
     pvalue: float | None
+    least_pvalue: float
     alpha: float
     rejected: bool | None
     null_distribution: str

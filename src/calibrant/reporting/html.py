@@ -17,6 +17,7 @@ from ..curves.logistic_regression import logit
 from ..evaluation.result import shown_number as number
 from ..figures.base import none_for_nan
 from ..util.files import cached_text
+from ..util.results import pvalue_clause
 from ..views.view import sigmoid
 from .content import Clinical, MetricRow, Metrics
 from .interactive import shown
@@ -160,7 +161,9 @@ def _environment() -> Any:
         """Text without invisible characters; markup is unchanged."""
         return shown(value, None) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
-    return environment(finalize=visible, pvalue=chance_cell, amount=amount, words=plain_id, places=places_found)
+    return environment(
+        finalize=visible, pvalue=chance_cell, chance=pvalue_clause, amount=amount, words=plain_id, places=places_found
+    )
 
 
 def _verbatim(text: str) -> Any:

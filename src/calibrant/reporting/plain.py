@@ -6,7 +6,6 @@ import re
 from functools import cache
 from typing import Any
 
-from ..util.results import pvalue_clause
 from .interactive import shown
 from .tables import Table
 from .templates import environment
@@ -71,5 +70,4 @@ def _environment() -> Any:
         autoescape=False,
         line=lambda text: Markup(line(text)),  # noqa: S704
         table=lambda table: Markup("\n".join(table_lines(table))),  # noqa: S704
-        chance=pvalue_clause,
     )

@@ -84,8 +84,14 @@ class Tested:
     lens: str
     statistic: float | None = None
     pvalue: float | None = None
+    least_pvalue: float = 0.0
     null_distribution: str = ""
     reason: str = ""
+
+    @property
+    def chance(self) -> str:
+        assert self.pvalue is not None
+        return pvalue_clause(self.pvalue, self.least_pvalue)
 
 
 def judge(
@@ -136,7 +142,7 @@ def judge(
     share = next((entry.error_removed for entry in recalibration.entries if entry.chosen), None)
     reach = _detectable(views, len(both))
     if speak_of_risks and mean is not None and rejected:
-        sentences = [_risk_headline(mean, other), f"Statistically significant ({pvalue_clause(tested.pvalue or 0.0)})."]
+        sentences = [_risk_headline(mean, other), f"Statistically significant ({tested.chance})."]
     else:
         sentences = _sentences(direction, mean, other, tested, len(views))
     if direction == "none" and weaknesses.found:
@@ -161,6 +167,7 @@ def judge(
         test_lens=tested.lens,
         statistic=tested.statistic,
         pvalue=tested.pvalue,
+        least_pvalue=tested.least_pvalue,
         alpha=ALPHA,
         rejected=rejected,
         null_distribution=tested.null_distribution,
@@ -188,7 +195,8 @@ def _tested(views: list[View], lens: str, seed: int) -> Tested:
     else:
         which = f"for each of {len(results)} {'cuts' if lens == 'ordinal' else 'classes'}, with Bonferroni correction"
     pvalue = combine_pvalues([each.pvalue for each in results], "bonferroni")
-    return Tested(lens, best.statistic, pvalue, f"{TEST_NAME}, {which}; {best.null_distribution}")
+    least = len(results) * best.least_pvalue
+    return Tested(lens, best.statistic, pvalue, least, f"{TEST_NAME}, {which}; {best.null_distribution}")
 
 
 def _mean(view: View, outcome: str) -> Mean:
@@ -262,9 +270,8 @@ def _sentences(
     if direction == "unknown":
         reason = f"Significance could not be tested: {tested.reason}."
         return [reason] if mean is None else [sentence(mean.means()), reason]
-    assert tested.pvalue is not None
     if direction == "none":
-        return [f"No statistically significant miscalibration{means} ({pvalue_clause(tested.pvalue)})."]
+        return [f"No statistically significant miscalibration{means} ({tested.chance})."]
     if mean is None:
         start = f"At least one of the {views} classes is miscalibrated"
     elif direction == "mixed":
@@ -274,7 +281,7 @@ def _sentences(
             start = f"Miscalibrated; {known}{means}"
     else:
         start = mean.deviation()
-    sentences = [sentence(start), f"Statistically significant ({pvalue_clause(tested.pvalue)})."]
+    sentences = [sentence(start), f"Statistically significant ({tested.chance})."]
     if other is not None and other.off:
         sentences.append(f"Also {other.deviation()}.")
     return sentences
