@@ -76,7 +76,8 @@ def test_a_metric_made_or_copied_in_inference_mode() -> None:
         both(probs, labels)
         copies = [copy.deepcopy(born), pickle.loads(pickle.dumps(born))]
     for metric in (born, *copies):
-        metric.update(probs, labels)
+        metric.update(probs.clone().requires_grad_(), labels)
+        assert not metric.sums.requires_grad
         assert metric.sketch() == expected(probs, labels).merge(expected(probs, labels))
     both.update(probs, labels)
     assert {metric.sketch().n for metric in both.values()} == {400}
