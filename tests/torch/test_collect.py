@@ -368,6 +368,7 @@ def test_other_datasets() -> None:
         ([(torch.zeros(2, 3), torch.tensor([0, -100]))], LabelError, "labels"),
         ([(torch.zeros(2, 3), torch.tensor([0.0, 0.5]))], LabelError, "labels"),
         ([(torch.zeros(2, 3), torch.eye(3)[:2])], ShapeError, "labels"),
+        ([(torch.zeros(2, 3), torch.zeros(2, 7))], ShapeError, "labels"),
         ([(torch.zeros(2, 3), torch.zeros(3))], ShapeError, "labels"),
     ],
 )

@@ -143,7 +143,7 @@ def test_ties_go_to_the_lowest_class() -> None:
 
 
 @single_and_double
-@pytest.mark.parametrize("k", [3, 5, 33, 300])
+@pytest.mark.parametrize("k", [3, 33, 120])
 def test_every_class_gives_the_bits_of_the_library(dtype: Any, k: int) -> None:
     probs, labels = drawn(k=k, n=200 if k > 100 else 2000, dtype=dtype)
     probs[:100] = np.eye(k)[np.arange(100) % k]  # all and nothing

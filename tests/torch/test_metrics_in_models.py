@@ -102,10 +102,10 @@ assert metric.sketch() == cal.Sketch.of(target.numpy(), preds.numpy())
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("kind", ["uint8", "int8", "uint16", "int32"])
-def test_groups_of_any_whole_kind(kind: str) -> None:
+@pytest.mark.parametrize(("kind", "num_groups"), [("uint8", 300), ("int8", 130), ("uint16", 4), ("int32", 4)])
+def test_groups_of_any_whole_kind(kind: str, num_groups: int) -> None:
     probs, labels = rows()
-    metric = SketchMetric(4, num_groups=300)
+    metric = SketchMetric(4, num_groups=num_groups)  # more than a byte can name
     groups = torch.arange(200, device=DEVICE) % 3
     metric.update(probs, labels, groups.to(getattr(torch, kind)))
     where = (groups == 1).cpu()
