@@ -320,8 +320,8 @@ SECTIONS: dict[str, list[Entry]] = {
         Entry(
             "stability_bins",
             "Number of bins",
-            "With few bins errors cancel, with many bins sampling noise counts as error. In the shaded region one "
-            "value lies in the intervals of all settings. Below, the standard deviation over resamples.",
+            "With few bins errors cancel, with many bins sampling noise counts as error. In the shaded region the "
+            "error demonstrably differs by at most a quarter. Below, the standard deviation over resamples.",
             "axes = cal.figures.stability_diagram(\n"
             '    yes.y_true, yes.y_prob, metric="ece", over="bins", n_resamples=60, rng=0\n'
             ").plot()",
@@ -329,8 +329,8 @@ SECTIONS: dict[str, list[Entry]] = {
         Entry(
             "stability_gamma",
             "Size of the cells",
-            "The same for the cells of a tree over whole distributions, finer to the right. The dashed line is the error of calibrated predictions, and the ring the "
-            "suggested size.",
+            "The same for the cells of a tree over whole distributions, finer to the right. The dashed line is the error of calibrated predictions, and a ring marks "
+            "the suggested size, if there is a stable region.",
             "axes = cal.figures.stability_diagram(\n"
             '    three.y_true, three.y_prob, metric="gece", over="gamma", n_resamples=20, rng=0\n'
             ").plot()",

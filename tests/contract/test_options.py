@@ -92,6 +92,7 @@ OWN_VALUES: dict[tuple[str, str], tuple[Any, ...]] = {
     ("tce", "bins"): ((0, 0.3, 0.7, 1), "levels"),
     ("multiclass_ce", "distance"): ("l1", "l2"),
     ("gece", "distance"): ("l1", "l2"),
+    **{(id, "gamma"): (0.05, 0.15) for id in ("gece", "gece_db", "multiclass_ce")},
     ("tce", "max_block"): (20, 40),
     ("ecmmd", "n_draws"): (2, 3),
     ("vce_db", "n_draws"): (20, 50),

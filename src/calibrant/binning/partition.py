@@ -48,7 +48,7 @@ def bin_of_ranks(view: View, values: Floats, bins: Any) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Auto:
-    """Bins of equal width for one score per row; for vectors a grid with these edges, or a k-d tree."""
+    """Bins of equal width for one score per row without `gamma`; else a grid with these edges, or a k-d tree."""
 
     bins: Any
 
@@ -57,9 +57,9 @@ class Auto:
         """Whether the cell of a vector does not depend on other rows."""
         return are_edges(self.bins)
 
-    def at(self, view: VectorView) -> BinningRule | SimplexGrid | None:
+    def at(self, view: VectorView, gamma: float | None) -> BinningRule | SimplexGrid | None:
         """Return the rule for these rows; None for a k-d tree."""
-        if view.score_column is not None:
+        if view.score_column is not None and (gamma is None or not is_default(self.bins)):
             return binning_rule(self.bins, EQUAL_WIDTH)
         grid = SimplexGrid(tuple(edge_values(self.bins).tolist())) if are_edges(self.bins) else None
         if grid is None and not is_default(self.bins):
@@ -80,10 +80,14 @@ def partition_rule(bins: Any, binning: Any) -> Partition:
     return binning_rule(bins, binning)
 
 
-def partition_of(view: VectorView, rule: Partition, gamma: float, min_size: int) -> BinningRule | KDTree | SimplexGrid:
+def partition_of(
+    view: VectorView, rule: Partition, gamma: float | None, min_size: int
+) -> BinningRule | KDTree | SimplexGrid:
     """Return the partition of these rows: the rule, or a k-d tree of `gamma` and `min_size`, which other rules do not use."""
-    chosen = rule.at(view) if isinstance(rule, Auto) else rule
-    return KDTree(gamma, min_size) if chosen is None else chosen
+    chosen = rule.at(view, gamma) if isinstance(rule, Auto) else rule
+    if chosen is not None:
+        return chosen
+    return KDTree(min_size=min_size) if gamma is None else KDTree(gamma, min_size)
 
 
 def cells_of(view: VectorView, partition: Partition) -> tuple[NDArray[np.intp], int]:
@@ -157,6 +161,11 @@ class KDTree:
     columns_: int = field(default=0, init=False)
     lens_: str = field(default="", init=False)
     classes_: tuple[Any, ...] | None = field(default=None, init=False)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the cell of a vector does not depend on other rows: whether the tree is fitted."""
+        return self.nodes_ is not None
 
     def __post_init__(self) -> None:
         if not (is_number(self.gamma) and 0 < self.gamma <= 1):

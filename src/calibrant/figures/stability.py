@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import is_default
-from ..binning.partition import KDTree
+from ..binning.partition import Auto, KDTree, partition_of
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
-from ..inference.cells import Draws
+from ..inference.cells import Draws, sharing
 from ..inference.means import two_sided_quantile
 from ..inference.resampling import PredictionSampler, RowSampler
 from ..inference.seeds import seed_of
@@ -46,8 +46,9 @@ AXIS_LABELS = {"bins": "number of bins", "gamma": "largest share of rows in a ce
 # Options whose settings are coarser and finer cells, with the coarsest of some settings.
 COARSEST: dict[str, Callable[[Sequence[Any]], Any]] = {"bins": min, "gamma": max}
 
-# Least number of settings of a plateau.
+# Least number of settings of a stable region, and the share of a value by which the others may be smaller.
 LEAST_RUN = 3
+TOLERANCE = 0.25
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +78,7 @@ class StabilityDiagram(Diagram):
     chance_high : ndarray
         Upper end of this band.
     region : tuple of int or None
-        First and last index of the stable region, or None.
+        First and last index of the stable region, or None; for fractions none is sought.
     plateau : float
         Midrange of the values in the region, or NaN.
     level : float
@@ -87,7 +88,7 @@ class StabilityDiagram(Diagram):
     lens : str
         Lens of the scores.
     suggested : float or None
-        Suggested number of bins or `gamma`, see `stability_diagram`; None for fractions.
+        Suggested number of bins or `gamma`: the coarsest setting of the region; None without a region.
     """
 
     metric: str
@@ -195,13 +196,13 @@ def stability_diagram(
     pos_label: Any = None,
     **options: Any,
 ) -> StabilityDiagram:
-    """Compute a metric as a function of its bins or of the share of rows, and find where it is stable.
+    r"""Compute a metric as a function of its bins or of the share of rows, and find where it is stable.
 
-    With few bins errors cancel, with many bins sampling noise counts as error. Between them a metric may be stable:
-    the stable region is the longest run of at least three adjacent settings whose intervals have a value in common. Settings
-    with the same cells, for example where a tree cannot split further or scores have few values, count once. Beside the
-    metric stands its value for calibrated predictions, from labels that are simulated from the probabilities: what
-    sampling noise alone gives at each setting.
+    With few bins errors cancel, with many bins sampling noise counts as error. Between them a metric may be stable.
+    Beside the metric stands its value for calibrated predictions, from labels that are simulated from the probabilities:
+    what sampling noise alone gives at each setting. The stable region is the longest run of at least three adjacent
+    settings at which the metric, and what it has beyond the value for calibrated predictions, demonstrably differ by at
+    most a quarter. For calibrated predictions there is none, and with few rows none may be found.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ def stability_diagram(
     n_resamples : int, default 100
         Number of bootstrap resamples, and of simulated sets of labels, the same for every setting.
     level : float, default 0.95
-        Level of the interval of each setting, and of the band of calibrated predictions.
+        Level of the interval of each setting, of the band of calibrated predictions and of the stable region.
     lens : str or Lens, optional
         Lens; by default that of the metric.
     rng
@@ -245,13 +246,21 @@ def stability_diagram(
 
     Notes
     -----
-    For a number of bins or ``gamma``, and an unsigned error with ideal value 0, ``suggested`` is the coarsest setting at
-    which the excess ``metric_value - by_chance`` is within one standard deviation (of the simulated values at the
-    largest excess) of the largest excess. The excess is, up to sampling error, at most the true error at any setting: in coarse
-    cells errors cancel, and in fine cells noise is subtracted that a large gap absorbs. The largest excess is
-    therefore the closest, and where several do equally well the coarsest has the most rows per cell. For calibrated
-    predictions the excess is near 0 everywhere, and coarse cells are suggested. The setting is chosen by the labels: a p-value or
-    interval of the metric at this setting on the same rows does not account for the choice.
+    Let :math:`v_i` be the metric at setting i and :math:`c_i` its value for calibrated predictions. Settings i and j agree if
+
+    .. math:: v_i - 0.75 v_j > q s_{ij} \quad \text{and} \quad (v_i - c_i) - 0.75 (v_j - c_j) > q s_{ij}
+
+    and the same with i and j exchanged. Here :math:`s_{ij}` is the standard deviation of the first difference over bootstrap
+    replicates, which are the same for all settings, and q the quantile of the largest studentised difference over all pairs,
+    so that all differences are at least what they seem with probability `level`. In a stable region every two settings agree.
+    This is a test of equivalence: it is not enough that a change cannot be seen. In expectation the error inside the cells is at most
+    the metric and, up to the noise that a large gap absorbs, at least the metric beyond chance; both must be stable, because
+    errors that no longer cancel and the noise of small cells can offset each other in one of them. A metric that is not an unsigned
+    error with ideal value 0, and one of soft labels, is judged by its value alone. Settings with the same
+    cells, for example where a tree cannot split further, count once. Cells of a tree are those of the data in all replicates.
+
+    ``suggested`` is the coarsest setting of the region, with the most rows per cell. It is chosen by the labels: a p-value
+    or interval of the metric at this setting on the same rows does not account for the choice.
 
     Examples
     --------
@@ -261,6 +270,8 @@ def stability_diagram(
     >>> shown = stability_diagram(drawn.y_true, drawn.y_prob, values=[1, 5, 10, 15, 20])
     >>> shown.stable
     (5, 10, 15, 20)
+    >>> shown.suggested
+    5
     """
     chosen = find_metric(metric)
     check_options(stability_diagram, options, chosen)
@@ -268,7 +279,9 @@ def stability_diagram(
     source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label))
     _check(source, lens, level, n_resamples)
     views = chosen.views(source, **({} if lens is None else {"lens": lens}))
-    plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
+    plans = [options]
+    if over != "fraction":
+        plans = [_with_cells(chosen, views, {**options, over: setting}) for setting in settings]
     whole = np.array([_value(chosen, views, plan) for plan in plans])
     if np.isnan(whole).all():
         raise UndefinedMetricError(
@@ -276,18 +289,20 @@ def stability_diagram(
         )
     with_lens = [plan if lens is None else {**plan, "lens": lens} for plan in plans]
     resamples = _Resamples(source, chosen, with_lens, n_resamples, seed_of(rng))
+    region, plateau, suggested = None, math.nan, None
     if over == "fraction":
         sample = np.hstack([resamples.values("rows", share) for share in settings])
         null = np.hstack([resamples.simulated(share) for share in settings])
         value, spread, low, high = _summary(sample, level)
     else:
-        sample = resamples.values("rows")
-        null = replace(resamples, plans=[_with_cells(chosen, source, plan) for plan in with_lens]).simulated()
+        sample, null = resamples.values("rows"), resamples.simulated()
         value = whole
         spread, low, high = _normal_interval(whole, sample, level, chosen.range)
-    # Settings with the same cells have the same value, up to the order of sums.
-    kinds = None if over == "fraction" else np.round(whole, 12).tolist()
-    region, plateau = _stable(value, low, high, kinds)
+        # Settings with the same cells have the same values, up to the order of sums.
+        kinds = np.unique(np.nan_to_num(np.vstack([whole, sample, null])).round(12), axis=1, return_inverse=True)[1]
+        region, plateau = _longest_run(whole, kinds.tolist(), _agreement(chosen, whole, sample, null, level))
+        if region is not None:
+            suggested = COARSEST[over](settings[region[0] : region[1] + 1])
     by_chance, _, chance_low, chance_high = _summary(null, level)
     return StabilityDiagram(
         chosen.id,
@@ -299,7 +314,7 @@ def stability_diagram(
         level=level,
         n_resamples=n_resamples,
         lens=shared_name(views),
-        suggested=_suggested(chosen, over, settings, value - by_chance, null),
+        suggested=suggested,
     )
 
 
@@ -350,24 +365,49 @@ def _normal_interval(
     return spread, low, np.minimum(value + half, np.maximum(value, limits[1]))
 
 
-def _stable(
-    value: Floats, low: Floats, high: Floats, kinds: Sequence[float] | None = None
-) -> tuple[tuple[int, int] | None, float]:
-    """The longest run of settings, at least three different ones, over which the metric is stable, and its value.
+def _agreement(metric: Metric, value: Floats, sample: Floats, null: Floats, level: float) -> NDArray[np.bool_]:
+    """Whether the metric at two settings demonstrably differs by at most the tolerance, see `stability_diagram`."""
+    side = -1.0 if np.nansum(value) < 0 else 1.0
+    curves = [side * value]
+    if metric.ideal == 0 and not metric.info.signed and metric.info.ideal_for == "calibrated":
+        curves.append(value - np.nan_to_num(_summary(null, level)[0]))
+    noise = side * _centred(sample) + _centred(null) / math.sqrt(len(null))  # the mean by chance is simulated, too
+    deviation = _shortfall(noise)
+    spread = deviation.std(axis=0, ddof=1)
+    ratio = np.divide(deviation, spread, out=np.zeros_like(deviation), where=spread > 0)
+    critical = np.quantile(ratio.max(axis=(1, 2)), level, method="higher")
+    above = np.all([_shortfall(curve) > critical * spread for curve in curves], axis=0)  # false for NaN
+    known = np.isfinite(sample).mean(axis=0) >= 0.9
+    both: NDArray[np.bool_] = above & above.T & np.outer(known, known)
+    return both
+
+
+def _shortfall(curve: Floats) -> Floats:
+    """How far each setting (the last axis but one) is above the least value that agrees with that of another (the last axis)."""
+    return curve[..., :, None] - (1 - TOLERANCE) * curve[..., None, :]
+
+
+def _centred(sample: Floats) -> Floats:
+    """Deviations from the mean over resamples; 0 where the metric is undefined."""
+    known = np.isfinite(sample)
+    mean = sample.sum(axis=0, where=known) / np.maximum(known.sum(axis=0), 1)
+    return np.where(known, sample - mean, 0.0)
+
+
+def _longest_run(value: Floats, kinds: Sequence[int], agree: NDArray[np.bool_]) -> tuple[tuple[int, int] | None, float]:
+    """The longest run of settings, of at least three kinds, that all agree, and the midrange of their values.
 
     Of several the flattest is taken, with all settings of the same kinds beside it.
     """
-    kinds = range(len(value)) if kinds is None else kinds
     best: tuple[int, float, int] | None = None
     result: tuple[tuple[int, int] | None, float] = None, math.nan
     for start in range(len(value)):
         for end in range(start + LEAST_RUN - 1, len(value)):
             run = slice(start, end + 1)
             least, most = float(value[run].min()), float(value[run].max())
-            fits = float(low[run].max()) <= float(high[run].min())
-            different = len(set(kinds[start : end + 1]))
+            different = len(set(kinds[run]))
             rank = (different, least - most, end - start)
-            if fits and different >= LEAST_RUN and (best is None or rank > best):  # false for NaN
+            if agree[run, run].all() and different >= LEAST_RUN and (best is None or rank > best):
                 best, result = rank, ((start, end), (least + most) / 2)
     return result
 
@@ -397,7 +437,9 @@ class _Resamples:
         total = source.n if source.weight_kind != "counts" or source.weight is None else int(source.weight.sum())
         size = max(1, round(share * total))
         sampler = RowSampler(source, size) if isinstance(source, View) else PredictionSampler(source, size=size)
-        return resampled_values([(self.metric, plan) for plan in self.plans], sampler, draws, self.count, self.seed)
+        plans = [(self.metric, plan) for plan in self.plans]
+        with sharing():  # every setting has the same resamples
+            return resampled_values(plans, sampler, draws, self.count, self.seed)
 
     def simulated(self, share: float = 1.0) -> Floats:
         """The same on labels that are simulated from the probabilities; NaN for soft labels."""
@@ -407,24 +449,15 @@ class _Resamples:
         return replace(self, seed=self.seed + 1).values("outcomes" if share == 1 else "scores", share)
 
 
-def _with_cells(metric: Metric, source: Source, plan: dict[str, Any]) -> dict[str, Any]:
-    """The options with the tree that they give, so that it is not grown anew for every set of labels."""
-    if not isinstance(source, Predictions):
-        return plan
+def _with_cells(metric: Metric, views: list[AnyView], plan: dict[str, Any]) -> dict[str, Any]:
+    """The options with the tree that they give, so that its cells are the same in all resamples."""
     settings = {**metric.options, **plan}
-    views = metric.views(source, **({"lens": plan["lens"]} if "lens" in plan else {}))
     grown = settings.get("binning") == "auto" and "gamma" in settings and is_default(settings["bins"])
-    if not grown or len(views) > 1 or not isinstance(views[0], VectorView) or views[0].score_column is not None:
+    if not grown or len(views) > 1:
         return plan
-    tree = KDTree(settings["gamma"], settings["min_size"]).fit(views[0])
-    return {**{name: value for name, value in plan.items() if name not in ("gamma", "min_size")}, "binning": tree}
-
-
-def _suggested(metric: Metric, over: str, settings: Sequence[Any], excess: Floats, null: Floats) -> float | None:
-    """The coarsest setting whose excess over chance is within one standard deviation of the largest; None where that means nothing."""
-    error = metric.ideal == 0 and not metric.info.signed and metric.info.ideal_for == "calibrated"
-    if over not in COARSEST or not error or not np.isfinite(excess).any():
-        return None
-    best = int(np.nanargmax(excess))
-    near = excess >= excess[best] - np.nanstd(null[:, best], ddof=1)  # false for NaN
-    return COARSEST[over]([setting for setting, held in zip(settings, near, strict=True) if held])
+    view = views[0].as_vector() if isinstance(views[0], View) else views[0]
+    tree = partition_of(view, Auto(settings["bins"]), settings["gamma"], settings["min_size"])
+    if not isinstance(tree, KDTree):
+        return plan
+    fitted = {name: value for name, value in plan.items() if name not in ("gamma", "min_size")}
+    return {**fitted, "binning": tree.fit(view)}

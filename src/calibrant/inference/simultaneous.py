@@ -180,15 +180,18 @@ def draws_at_once(
 def _vector_draws(task: Task) -> Floats | None:
     """Values of a metric of whole vectors."""
     views = task.views(task.predictions)
-    view = views[0]
-    if len(views) > 1 or not isinstance(view, VectorView):
-        return None
-    if task.draws != "rows" and (view.lens != "canonical" or view.weight is not None):
+    view = _as_vector(views[0])
+    if len(views) > 1 or (task.draws != "rows" and view.weight is not None):
         return None
     form = task.metric.form(view, task.keywords)
-    if isinstance(form, Binned):
+    if isinstance(form, Binned) and (task.draws == "rows" or not view.is_soft):
         return _binned_draws(task, form)
-    return _linear_draws(task, form, view) if isinstance(form, Linear) else None
+    canonical = isinstance(views[0], VectorView) and (task.draws == "rows" or view.lens == "canonical")
+    return _linear_draws(task, form, view) if canonical and isinstance(form, Linear) else None
+
+
+def _as_vector(view: AnyView) -> VectorView:
+    return view.as_vector() if isinstance(view, View) else view
 
 
 def _mean_replicates(task: Task) -> Floats | None:
@@ -327,6 +330,9 @@ def _relabelled(task: Task, cells: Cells) -> Iterator[tuple[NDArray[Any], NDArra
     everyone = np.arange(view.n)
     place_of_label = np.full((view.n, view.k), size)
     place_of_label[everyone[:, None], classes] = place
+    if view.lens != "canonical":
+        columns = [cast(Places, _as_vector(views[0]).labels) for views in task.views_by_label()]
+        place_of_label = np.take_along_axis(place_of_label, np.column_stack(columns).astype(np.intp), 1)
 
     for counts in task.label_counts(place_of_label, size + 1):
         there = counts[:, :-1]

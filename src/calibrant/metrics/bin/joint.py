@@ -43,7 +43,7 @@ def gece(
     *,
     distance: Distance = "tv",
     rule: Partition,
-    gamma: float = 0.1,
+    gamma: float | None = None,
     min_size: int = 10,
     norm: float = 2,
     class_weight: Any = None,
@@ -96,7 +96,7 @@ def gece_db(
     *,
     distance: Literal["tv", "l1"] = "tv",
     rule: Partition,
-    gamma: float = 0.1,
+    gamma: float | None = None,
     min_size: int = 10,
 ) -> Binned:
     """Generalised expected calibration error minus its expected value for calibrated forecasts."""
