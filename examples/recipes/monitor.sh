@@ -1,16 +1,29 @@
 #!/bin/sh
-# Update the models of calibrant.toml beside this script, and write pages and gauges. It prints nothing unless there is an alarm (3) or a failure.
+# Add the new files of each model (churn/predictions-*, churn/labels-*) to its store (churn.db) beside this script, and write pages and gauges.
+# It prints nothing unless there is an alarm (3) or a failure (2); a file that cannot be added stays where it is.
 cd "$(dirname "$0")" || exit 2
 mkdir -p pages gauges
-output=$(calibrant monitor run --all --json pages/fleet.json 2>&1)
-code=$?
+code=0
 for store in *.db; do
   name=${store%.db}
+  mkdir -p "$name/added"
+  for file in "$name"/predictions-* "$name"/labels-*; do
+    [ -e "$file" ] || continue
+    case $file in */labels-*) verb=labels ;; *) verb=update ;; esac
+    if output=$(calibrant monitor "$verb" "$store" "$file" --fail-on-alarm never 2>&1); then
+      mv "$file" "$name/added"
+    else
+      echo "$file: $output"
+      code=2
+    fi
+  done
+  output=$(calibrant monitor status "$store" 2>&1)
+  status=$?
+  if [ "$status" -ne 0 ]; then
+    echo "$store: $output"
+    [ "$code" -ne 0 ] || code=$status
+  fi
   calibrant monitor report "$store" --out "pages/$name.html" > /dev/null
   calibrant monitor status "$store" --prometheus --fail-on-alarm never --out "gauges/$name.prom"
 done
-if [ "$code" -ne 0 ]; then
-  echo "calibrant monitor run exited with $code"
-  echo "$output"
-fi
 exit "$code"

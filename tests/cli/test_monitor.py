@@ -370,26 +370,24 @@ def test_scores_that_a_store_does_not_watch(run: Run, files: Path, store: Path) 
     assert "--ood: this monitor was created without out-of-distribution scores; drop --ood" in err
 
 
-def test_a_bad_time_of_a_file_is_not_that_of_now(run: Run, files: Path) -> None:
+def test_a_bad_time_of_a_file_is_not_that_of_an_option(run: Run, files: Path) -> None:
     store = files / "named.db"
     columns = ("--label", "y", "--prob", "p", "--time", "made", "--id", "row")
     run("init", store, "--reference", files / "reference.csv", *columns, "--every", "1d", *QUICK)
     (files / "bad.csv").write_text("row,made,p\nz,soon,0.5\n")
-    code, _, err = run("update", store, files / "bad.csv", "--now", "2026-01-05")
+    code, _, err = run("update", store, files / "bad.csv", "--latest", "2026-01-05")
     assert (code, err.startswith("error: --time: 'soon' is not a time on line 2")) == (2, True), err
-    code, _, err = run("update", store, files / "bad.csv", "--now", "later")
+    code, _, err = run("update", store, files / "bad.csv", "--latest", "later")
     assert code == 2
 
 
 def test_rows_ahead_of_time_are_refused(run: Run, files: Path, store: Path) -> None:
     update = ("update", store, files / "new.csv", "--time", "made", "--id", "row")
-    code, out, err = run(*update, "--now", "2026-01-01")
+    code, out, err = run(*update, "--latest", "2026-01-02")
     assert (code, out) == (2, "")
-    assert err.startswith(
-        "error: --time: 2026-01-02T00:24Z is more than 1 day after the current time (2026-01-01T00:00Z)"
-    )
-    assert "--max-ahead" in err
-    assert run(*update, "--now", "2026-01-01", "--max-ahead", "any")[1].startswith("300 rows: 300 added")
+    assert err.startswith("error: --time: 2026-01-02T00:24Z is after the latest accepted time (2026-01-02T00:00Z)")
+    assert "--latest" in err
+    assert run(*update, "--latest", "any")[1].startswith("300 rows: 300 added")
 
 
 def test_a_monitor_remembers_its_columns(run: Run, files: Path) -> None:

@@ -73,7 +73,7 @@ def test_estimates_of_each_centre_by_plain_loops(group: str) -> None:
 def test_pooled_estimates_are_those_of_pool_estimates() -> None:
     oe = [each.estimates["oe"] for each in RESULT.groups]
     direct = cal.inference.pool_estimates(
-        [math.log(e.value) for e in oe], [e.standard_error for e in oe], transform="exp", names="ABC"
+        [math.log(e.value) for e in oe], [e.standard_error for e in oe], transform="exp"
     )
     assert RESULT["oe"].estimate == pytest.approx(direct.estimate)
     assert RESULT["oe"].prediction_high == pytest.approx(direct.prediction_high)

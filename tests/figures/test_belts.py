@@ -20,7 +20,8 @@ FAST: dict[str, Any] = {"method": "likelihood_ratio", "points": 8}
 
 def test_bounds_by_a_search_over_the_likelihood() -> None:
     """The lowest and highest value of the curve at a risk among lines whose likelihood ratio is at most the quantile."""
-    belt = call(cal.figures.calibration_belt, Y, P, levels=(0.9,), max_degree=1, **FAST)
+    belt = call(cal.figures.calibration_belt, Y, P, levels=(0.9,), **FAST)
+    assert belt.degree == 1
     x = np.log(P / (1 - P))
 
     def loss(beta: Any) -> float:
@@ -44,18 +45,13 @@ def test_bounds_by_a_search_over_the_likelihood() -> None:
 
 
 def test_the_belt_and_the_test_agree() -> None:
-    """The belt of degree 1 contains the diagonal everywhere if and only if the test does not reject at its level."""
+    """The belt contains the diagonal everywhere if and only if the test does not reject at its level."""
     for seed in range(6):
         data = cal.inference.make_miscalibrated(
             200, warp=cal.inference.simulation.temperature(1.25), distribution=(2, 4), rng=seed
         )
-        belt = cal.figures.calibration_belt(
-            data.y_true, data.y_prob, levels=(0.9,), max_degree=1, method="likelihood_ratio"
-        )
-        assert (
-            belt.pvalue
-            == cal.inference.giviti_test(data.y_true, data.y_prob, max_degree=1, method="likelihood_ratio").pvalue
-        )
+        belt = cal.figures.calibration_belt(data.y_true, data.y_prob, levels=(0.9,), method="likelihood_ratio")
+        assert belt.pvalue == cal.inference.giviti_test(data.y_true, data.y_prob, method="likelihood_ratio").pvalue
         if belt.pvalue > 0.1:
             assert belt.over == belt.under == ((),)
         leaves = bool(belt.over[0] or belt.under[0])

@@ -79,7 +79,7 @@ def test_one_very_wide_interval_does_not_hide_the_others() -> None:
 
 def test_fixed_effect_has_no_prediction_interval_and_no_ideal_is_drawn_without_one() -> None:
     ax = cal.figures.forest_diagram(
-        cal.inference.pool_estimates([0.9, 1.0], [0.1, 0.2], method="fixed", names=["a", "b"])
+        cal.inference.pool_estimates({"a": 0.9, "b": 1.0}, [0.1, 0.2], method="fixed")
     ).plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b", "pooled"]
     assert not drawn(ax, "prediction")

@@ -34,7 +34,7 @@ RISKS = {"a model": EVENT.y_prob, "another": EVENT.y_prob**2}
 TREE = {"a": [0, 1], "b": [2, 3]}
 DECISIONS = figures.decision_curve(EVENT.y_true, RISKS)
 TIME = np.random.default_rng(0).exponential(10 / (0.1 + EVENT.y_prob))
-POOLED = cal.inference.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1], names=["Leuven", "Oxford", "Rome"])
+POOLED = cal.inference.pool_estimates({"Leuven": 0.8, "Oxford": 1.1, "Rome": 0.9}, [0.1, 0.2, 0.1])
 # Each figure, and its number of series.
 FIGURES: dict[str, tuple[Any, int]] = {
     "line": (figures.reliability_diagram(Y, P, metrics=("ece",)), 1),

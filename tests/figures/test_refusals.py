@@ -155,7 +155,6 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (belt, (Y, P), {"levels": ()}, errors.ArgumentError, "levels"),
     (belt, (Y, P), {"levels": (0.8, 0.8)}, errors.ArgumentError, "levels"),
     (belt, (Y, P), {"points": 1}, errors.ArgumentError, "points"),
-    (belt, (Y, P), {"max_degree": 7}, errors.ArgumentError, "max_degree"),
     (belt, (np.zeros(40), np.linspace(0.1, 0.5, 40)), {}, errors.UndefinedMetricError, "calibration_belt"),
     (belt, (cal.Predictions(P, P, soft=True),), {}, errors.UndefinedMetricError, "calibration_belt"),
     (belt, (Y, P), {"sample_weight": P + 1}, errors.WeightsNotSupportedError, "sample_weight"),

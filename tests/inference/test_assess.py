@@ -347,3 +347,31 @@ def test_a_likelihood_ratio_shows_its_statistic(metric: str) -> None:
     assert alone.detail["critical_value"] == pytest.approx(1.959963984540054, rel=1e-12)
     less = cal.assess(y, p, metric=metric, method="profile", alternative="less")
     assert "critical value at 0.05: z -1.645" in repr(less)
+
+
+def test_models_and_metrics_in_one_table() -> None:
+    drawn = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(2.0), rng=3)
+    y, p = drawn.y_true, drawn.y_prob
+    metrics, keywords = ["ece", "ecd"], {"rng": 4, "n_resamples": 99}
+    models = {"before": p, "after": drawn.truth}
+    table = call(cal.assess_many, y, models, metrics=metrics, **keywords)
+    alone = {name: call(cal.assess_many, y, q, metrics=metrics, **keywords) for name, q in models.items()}
+    for name, own in alone.items():
+        for metric in metrics:
+            assert table[name, metric].to_dict() == own[metric].to_dict()
+    # Holm over the whole table, by its definition.
+    raw = [result.pvalue for result in table.results]
+    order = np.argsort(raw, kind="stable")
+    steps = np.minimum(1, np.maximum.accumulate([(4 - rank) * raw[place] for rank, place in enumerate(order)]))
+    assert [table.adjusted[place] for place in order] == pytest.approx(steps.tolist())
+    assert set(table.rejected) == {("before", "ece"), ("before", "ecd")}
+    assert table.to_frame()["model"].tolist() == ["before", "before", "after", "after"]
+    assert [row["model"] for row in table.to_dict()["results"]] == list(table.models)
+    assert "not significant" in repr(table)
+    named = {name: cal.Predictions(y, q) for name, q in models.items()}
+    assert call(cal.assess_many, named, metrics=metrics, **keywords).adjusted == table.adjusted
+    for key in ("ece", ("before", "brier"), ("other", "ece")):
+        with raises(cal.errors.ArgumentError, "metric"):
+            table[key]
+    with raises(cal.errors.ArgumentError, "correction"):
+        cal.assess_many(y, models, metrics=metrics, correction="min_p")

@@ -77,7 +77,7 @@ def send(monitor: Monitor, rows: list[Row], labels: list[float], when: list[str]
 
 def run_clean(monitor: Monitor, days: list[list[Row]]) -> None:
     for rows in days:
-        send(monitor, rows, [row.label for row in rows], [row.time.isoformat() for row in rows], max_ahead=None)
+        send(monitor, rows, [row.label for row in rows], [row.time.isoformat() for row in rows], latest=None)
 
 
 def run_disordered(monitor: Monitor, days: list[list[Row]], rng: np.random.Generator, prune: bool) -> Counter[str]:
@@ -115,14 +115,15 @@ def run_disordered(monitor: Monitor, days: list[list[Row]], rng: np.random.Gener
             batch = rows + again + rows[:2]
             texts = [written(rng, row.time) for row in batch]
             values = [known.get(row.id, np.nan) for row in batch]
-            now = (days[min(day, len(days) - 1)][-1].time + timedelta(days=max(0, day - len(days) + 1))).isoformat()
+            ahead = timedelta(days=1 + max(0, day - len(days) + 1))
+            latest = (days[min(day, len(days) - 1)][-1].time + ahead).isoformat()
             if day % 3 == 1:  # a row of next year comes with the others, and nothing of the delivery is added
                 wrong = rows[0]._replace(id=f"future-{day}")
-                ahead = (wrong.time + timedelta(days=365)).isoformat()
-                with pytest.raises(InputError, match="is more than 1 day after the current time"):
-                    send(monitor, [*batch, wrong], [*values, 1], [*texts, ahead], now=now)
+                next_year = (wrong.time + timedelta(days=365)).isoformat()
+                with pytest.raises(InputError, match="is after the latest accepted time"):
+                    send(monitor, [*batch, wrong], [*values, 1], [*texts, next_year], latest=latest)
                 seen["refused"] += 1
-            done = send(monitor, batch, values, texts, now=now)
+            done = send(monitor, batch, values, texts, latest=latest)
             for name in ("late_rows", "repeated", "pruned"):
                 seen[name] += getattr(done, name)
             sent += rows

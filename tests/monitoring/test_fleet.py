@@ -1,55 +1,45 @@
-"""A fleet of models: its configuration, its status, and the false discovery rate over all models."""
+"""The status of several monitors, the worst first, with false discoveries among them controlled."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import FileError
-from calibrant.monitoring import load_fleet
+from calibrant.monitoring import fleet_status
 
 
-def write(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
+@pytest.fixture
+def stores(tmp_path: Path) -> dict[str, Path]:
+    """A calibrated model, one with reversed labels, and one without a store."""
+    rng = np.random.default_rng(0)
+    p, new = rng.beta(2, 2, 300), rng.beta(2, 2, 240)
+    paths = {name: tmp_path / f"{name}.db" for name in ("quiet", "wrong", "lost")}
+    for name, labels in (("quiet", rng.random(240) < new), ("wrong", rng.random(240) > new)):
+        monitor = cal.Monitor.create(paths[name], reference=(rng.random(300) < p, p), every=80, n_resamples=19)
+        monitor.update(labels, new)
+    return paths
 
 
-class TestConfiguration:
-    def test_a_file_names_models(self, tmp_path: Path) -> None:
-        shared = '[models]\nstore = "{model}.db"\nevery = "1d"\n'
-        own = '[models.churn]\nrows = 3\n[models."a b"]\n[models.c]\nstore = "postgresql://u:secret@h/d"\n'
-        path = write(tmp_path, "calibrant.toml", shared + own)
-        for place in (path, tmp_path):
-            found = {model.name: model for model in load_fleet(place)}
-            assert list(found) == ["churn", "a b", "c"]
-            assert found["churn"].store == str(tmp_path / "churn.db")
-            assert found["churn"].options == {"every": "1d", "rows": 3}
-            assert found["c"].store.startswith("postgresql://")
-            assert "secret" not in f"{found['c']!r}{found['c'].to_dict()}"
+def test_the_worst_is_first(stores: dict[str, Path]) -> None:
+    status = fleet_status(stores, alpha=0.1)
+    assert [(each.model, each.state) for each in status.models] == [
+        ("wrong", "alarm"),
+        ("lost", "failed"),
+        ("quiet", "quiet"),
+    ]
+    assert (status.selected, status.failed) == (("wrong",), ("lost",))
+    assert "calibrated" not in status.verdict
+    assert "lost: Failed: " in repr(status)
+    assert status.to_frame()["open_alarms"].tolist()[1:] == [0, 0]
+    again = fleet_status({**stores, "wrong": cal.Monitor.open(stores["wrong"])}, alpha=0.1)
+    assert again.to_dict() == status.to_dict()
 
-    @pytest.mark.parametrize(
-        ("text", "problem"),
-        [
-            ("[models.a]\n", r"models.*store"),
-            ("models = 3\n", "must be a table"),
-            ('[models.labels]\nstore = "a"\n', "cannot be the name"),
-            ('[models.a]\nstore = "a"\n[models.b]\nstore = "./a"\n', "same store"),
-            ('[models.a\nstore = "a"\n', "not valid TOML"),
-        ],
-    )
-    def test_errors_name_the_place(self, tmp_path: Path, text: str, problem: str) -> None:
-        path = write(tmp_path, "calibrant.toml", text)
-        with pytest.raises(FileError, match=problem):
-            load_fleet(path)
 
-    def test_missing_places(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (tmp_path / ".git").mkdir()
-        monkeypatch.chdir(tmp_path)
-        for place in (None, tmp_path, tmp_path / "none.toml"):
-            with pytest.raises(FileError):
-                load_fleet(place)
-        write(tmp_path, "calibrant.toml", 'label = "y"\n')
-        assert cal.monitoring.load_fleet() == ()
+def test_invalid_models() -> None:
+    for bad in ([], {}, "x.db", {"a": 3}):
+        with pytest.raises(cal.errors.InputTypeError) as error:
+            fleet_status(bad)  # type: ignore[arg-type]
+        assert error.value.argument == "models"

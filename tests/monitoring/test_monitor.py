@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, GroupError, InputError, InputTypeError, LabelError, LensError
+from calibrant.errors import (
+    ArgumentError,
+    GroupError,
+    InputError,
+    InputTypeError,
+    LabelError,
+    LensError,
+    ProbabilityError,
+)
 from calibrant.monitoring.calibration import find_calibration, gap_interval
 from calibrant.monitoring.changepoint import start_detector
 from calibrant.monitoring.drift import score_drift
@@ -25,6 +33,7 @@ from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.sequential import start_eprocess
 from calibrant.reporting.timeline import render_timeline, write_timeline
 from calibrant.util.results import number
+from tests.calling import raises
 
 RNG = np.random.default_rng(11)
 N = 600
@@ -591,10 +600,10 @@ def test_last_windows_only(tmp_path: Path) -> None:
 def test_a_row_of_next_year_is_refused(tmp_path: Path) -> None:
     monitor = make(tmp_path, horizon="5d")
     send(monitor, slice(0, 240), None)
-    with pytest.raises(InputError, match="when: 2027-01-06T00:00Z is more than 1 day after the current time"):
-        monitor.update(None, [0.5], when="2027-01-06", ids=["future"], now="2026-01-07")
+    with pytest.raises(InputError, match="when: 2027-01-06T00:00Z is after the latest accepted time"):
+        monitor.update(None, [0.5], when="2027-01-06", ids=["future"], latest="2026-01-08")
     assert monitor.status().n == 240
-    monitor.update(None, [0.5], when="2027-01-06", ids=["future"], max_ahead=None)
+    monitor.update(None, [0.5], when="2027-01-06", ids=["future"], latest=None)
     closed = monitor.status()
     assert [w.state for w in closed.windows] == ["waiting", "waiting", "open"]  # there are no labels to test
     assert "Window 2026-01-05 has no labels, though its horizon has passed" in closed.waiting
@@ -605,12 +614,20 @@ def make_beside(folder: Path, **words: Any) -> Monitor:
     return make(folder / "beside", **words)
 
 
+def test_errors_about_scores_name_what_an_update_takes(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    for score in (1.7, -3.0, np.nan, 1.0000001):
+        with raises(ProbabilityError, "y_prob") as caught:
+            monitor.update([1, 0], [0.5, score], when="2026-01-05")
+        assert "Predictions(" not in str(caught.value)
+
+
 def test_the_time_of_the_machine_is_the_limit_by_default(tmp_path: Path) -> None:
     monitor = make(tmp_path)
-    with pytest.raises(InputError, match="when: 9998-01-01T00:00Z is more than 1 hour after the current time"):
-        monitor.update(None, [0.5], when="9998-01-01", max_ahead="1h")
-    with pytest.raises(ArgumentError, match="max_ahead: must be a positive integer followed by s, m, h, d or w"):
-        monitor.update(None, [0.5], when="2026-01-01", max_ahead="soon")
+    with pytest.raises(InputError, match="when: 9998-01-01T00:00Z is after the latest accepted time"):
+        monitor.update(None, [0.5], when="9998-01-01")
+    with raises(InputError, "latest"):
+        monitor.update(None, [0.5], when="2026-01-01", latest="soon")
 
 
 def test_a_window_without_labels_is_not_tested_after_its_horizon(tmp_path: Path) -> None:

@@ -7,6 +7,5 @@ test_of <- function(y, risk, ...) {
 }
 values("givitiR", ALL, c(
   "test_of(y, risk, devel = 'external')",
-  "test_of(y, risk, devel = 'internal')",
-  "test_of(y, risk, devel = 'external', thres = 0.8, maxDeg = 3)"))
+  "test_of(y, risk, devel = 'internal')"))
 write_out()

@@ -25,7 +25,6 @@ def outcome(**options: Any) -> Compute:
 COMPUTED: dict[str, Compute] = {
     "test_of(y, risk, devel = 'external')": outcome(),
     "test_of(y, risk, devel = 'internal')": outcome(external=False),
-    "test_of(y, risk, devel = 'external', thres = 0.8, maxDeg = 3)": outcome(threshold=0.8, max_degree=3),
 }
 
 

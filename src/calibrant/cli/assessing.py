@@ -15,7 +15,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..sketches.collection import Sketches
 from . import options
-from .conditions import FIRST, Baseline, Condition, Gates, Place, check, named_file
+from .conditions import Condition, Gates, Place, check, named_file
 from .gate_results import Checked
 from .listing import metric_named
 from .screen import print_lines
@@ -123,9 +123,8 @@ def _show(result: Any, data: Predictions | Sketches) -> None:
 @options.draw_options(1000)
 @options.json_option
 @options.gate_options(
-    'Exit with 1 if a condition on the metric of a model, such as "brier > 0.2" or "brier > 1.05 * baseline" with the first model '
-    'as the baseline, or on its difference from the first, such as "difference.low > 0", holds. Can be repeated.',
-    baseline=False,
+    'Exit with 1 if a condition on the metric of a model, such as "brier > 0.2", or on its difference from the first, such as '
+    '"difference.low > 0", holds. Can be repeated.',
 )
 @options.debug_option
 def run_compare(
@@ -180,16 +179,12 @@ def _conditions(gates: Gates, metric: Metric) -> list[Condition]:
         return metric.id
 
     fields = {"difference": ("value", "low", "high", "pvalue")}
-    # The first model is the baseline.
-    return gates._replace(baseline=FIRST).conditions(
-        known, lambda name: fields.get(name, ("value",)), f"{metric.id} > 1.05 * baseline"
-    )
+    return gates.conditions(known, lambda name: fields.get(name, ("value",)), "difference.low > 0")
 
 
 def _checked(conditions: list[Condition], result: Comparison) -> list[Checked]:
     first, *others = result.values
     places = [Place(name, {result.metric: {"value": value}}, word="model") for name, value in result.values.items()]
-    baseline = Baseline(FIRST, [Place(name, places[0].measures) for name in result.values])
     differences = []
     for name in others:
         found = result[name, first]
@@ -197,6 +192,5 @@ def _checked(conditions: list[Condition], result: Comparison) -> list[Checked]:
         differences.append(Place(name, {"difference": fields}, word="model"))
     checked = []
     for each in conditions:
-        compared = differences if each.name == "difference" else places[1:] if each.limit.field else places
-        checked += check([each], compared, baseline)
+        checked += check([each], differences if each.name == "difference" else places)
     return checked

@@ -1,9 +1,8 @@
-"""Gates: conditions such as ``ece.high > 0.05`` or ``ece > 1.1 * baseline`` by which a command fails, and their results for CI."""
+"""Gates: conditions such as ``ece.high > 0.05`` by which a command fails, and their results for CI."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import operator
 import os
@@ -12,9 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import ArgumentError, CalibrantError, FileError
+from ..errors import ArgumentError, CalibrantError
 from ..util.checks import suggest
-from ..util.files import read_limited
 from ..util.version import __version__
 from .gate_results import Checked, annotation, passed, results_of
 from .screen import clean, print_json, say
@@ -29,39 +27,6 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
 }
 # The numbers of the header of an evaluation.
 HEADER = ("n", "events", "accuracy", "auroc", "average_precision", "mean_confidence", "observed_expected")
-# The baseline of `compare`.
-FIRST = "the first model"
-MOST_BYTES = 1 << 28
-
-
-DIGITS = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
-SIGNED = rf"[+-]?\s*{DIGITS}"
-# A number, or FACTOR * baseline.FIELD + OFFSET, of which only the word is required.
-LIMIT = re.compile(
-    rf"({SIGNED})|(?:({SIGNED})\s*\*\s*)?baseline(?:\.([a-z_]+))?\s*([+-]\s*{DIGITS})?",
-    re.IGNORECASE,
-)
-
-
-class Limit(NamedTuple):
-    """A number, or a multiple of a field of the baseline plus a number."""
-
-    factor: float
-    field: str
-    """The field of the baseline; empty for a number."""
-    offset: float
-
-    def __str__(self) -> str:
-        if not self.field:
-            return f"{self.offset:.12g}"
-        factor = "" if self.factor == 1 else f"{self.factor:.12g} * "
-        offset = "" if self.offset == 0 else f" {'-' if self.offset < 0 else '+'} {abs(self.offset):.12g}"
-        return f"{factor}{self.reference}{offset}"
-
-    @property
-    def reference(self) -> str:
-        """The field of the baseline as it is written in a condition."""
-        return "baseline" if self.field == "value" else f"baseline.{self.field}"
 
 
 class Condition(NamedTuple):
@@ -72,12 +37,12 @@ class Condition(NamedTuple):
     group: str | None
     """The only group it applies to; None for all rows and every group."""
     sign: str
-    limit: Limit
+    limit: float
 
     def __str__(self) -> str:
         field = "" if self.field == "value" else f".{self.field}"
         group = "" if self.group is None else f"@{self.group}"
-        return f"{self.name}{field}{group} {self.sign} {self.limit}"
+        return f"{self.name}{field}{group} {self.sign} {self.limit:.12g}"
 
 
 class Place(NamedTuple):
@@ -88,58 +53,27 @@ class Place(NamedTuple):
     measures: Mapping[str, Mapping[str, Any]]
     """For each measure its fields, and a reason where it has no value."""
     word: str = "group"
-    grouping: str = ""
-    """What divides the rows, such as a column; empty where it is unknown."""
 
     def __str__(self) -> str:
         return f" ({self.word} {self.group})" if self.group else ""
-
-
-class Baseline(NamedTuple):
-    """Earlier results to compare with."""
-
-    file: str
-    places: Sequence[Place]
-
-    def place(self, like: Place) -> Place | None:
-        """The same group."""
-        same = [each for each in self.places if each.group == like.group]
-        return next(
-            (each for each in same if "" in (each.grouping, like.grouping) or each.grouping == like.grouping), None
-        )
-
-    def absent(self, place: Place) -> str:
-        """Why there is nothing to compare a group with."""
-        return f"{self.file} has no results for {str(place).strip(' ()')}; evaluate it with the same --by"
 
 
 class Gates(NamedTuple):
     """The gates of a command."""
 
     texts: tuple[str, ...]
-    baseline: str | None = None
 
     @classmethod
     def take(cls, options: dict[str, Any]) -> Gates:
         """Take the options of gates from those of a command."""
-        own = {name: options.pop(name) for name in cls._fields if name in options}
-        return cls(tuple(options.pop("gates", ())), **own)
+        return cls(tuple(options.pop("gates", ())))
 
     def conditions(
         self, known: Callable[[str], str], fields: Callable[[str], Sequence[str]], example: str
     ) -> list[Condition]:
         """Parse the gates; `known` gives the id of a measure or raises, and `fields` gives the fields that it has."""
         found = [parse_condition(text, known, fields, example) for text in self.texts]
-        relative = [each for each in found if each.limit.field]
-        if relative and self.baseline is None:
-            raise ArgumentError("--fail-if", f"'{relative[0]}' requires a baseline", "add --baseline FILE")
         return list({str(each): each for each in found}.values())
-
-    def earlier(self) -> Baseline | None:
-        """The baseline of measures that are not metrics; None without one."""
-        return (
-            None if self.baseline is None else Baseline(named_file(self.baseline), places_of(read_json(self.baseline)))
-        )
 
     def conclude(self, checked: Sequence[Checked], title: str, shown: Mapping[str, Any] | Callable[[], None]) -> bool:
         """Print the result of a command, as JSON or by a function, then finish; a gate that cannot be evaluated raises before."""
@@ -194,37 +128,23 @@ def parse_condition(
         id = known(name)
         if field not in fields(id):
             raise ArgumentError("--fail-if", f"{id} has no field {field!r}", f"use {', '.join(fields(id))}") from None
-    return Condition(id, field, group if at else None, match[2], _read_limit(text, match[3].strip()))
+    try:
+        limit = float(match[3])
+    except ValueError:
+        limit = math.nan
+    if not math.isfinite(limit):
+        raise ArgumentError("--fail-if", f"{text!r}: {match[3].strip()!r} cannot be read", "the limit is a number")
+    return Condition(id, field, group if at else None, match[2], limit)
 
 
-def _read_limit(text: str, limit: str) -> Limit:
-    """The right side of a condition."""
-    match = LIMIT.fullmatch(limit)
-    if match is None:
-        remedy = 'the limit is a number, or for example "baseline + 0.01" or "1.1 * baseline"'
-        raise ArgumentError("--fail-if", f"{text!r}: {limit!r} cannot be read", remedy)
-    number, factor, field, offset = (part and re.sub(r"\s", "", part) for part in match.groups())
-    if number is not None:
-        return Limit(0.0, "", float(number))
-    return Limit(float(factor or 1), field or "value", float(offset or 0))
-
-
-def check(
-    conditions: Iterable[Condition], places: Sequence[Place], baseline: Baseline | None = None, by: str | None = None
-) -> list[Checked]:
+def check(conditions: Iterable[Condition], places: Sequence[Place], by: str | None = None) -> list[Checked]:
     """Check each condition for all rows and every group, or for the group that it names."""
     found = []
     for condition in conditions:
         for place in _chosen(condition, places, by):
             value, reason = _field(place, condition.name, condition.field)
-            limit = None
-            if not reason:
-                limit, reason = _limit(condition, place, baseline)
-            relative = bool(condition.limit.field)
-            # A sketch adds in another order than the rows: the same data do not differ from their baseline.
-            same = relative and not reason and math.isclose(value, limit, rel_tol=1e-12)  # type: ignore[arg-type]
-            failed = not reason and COMPARE[condition.sign](limit if same else value, limit)  # type: ignore[arg-type]
-            found.append(Checked(str(condition), str(place), value, limit, failed, reason, relative))
+            failed = value is not None and COMPARE[condition.sign](value, condition.limit)
+            found.append(Checked(str(condition), str(place), value, condition.limit, failed, reason))
     return found
 
 
@@ -269,37 +189,19 @@ def _field(place: Place, name: str, field: str) -> tuple[float | None, str]:
     return number, ""
 
 
-def _limit(condition: Condition, place: Place, baseline: Baseline | None) -> tuple[float | None, str]:
-    """The value of a limit, or the reason why there is none."""
-    factor, field, offset = condition.limit
-    if not field:
-        return offset, ""
-    assert baseline is not None
-    there = baseline.place(place)
-    if there is None:
-        return None, baseline.absent(place)
-    if condition.name not in there.measures:
-        return None, f"{baseline.file} has no {condition.name}; evaluate it there with --metrics {condition.name}"
-    value, reason = _field(there, condition.name, field)
-    if value is None:
-        return None, f"{condition.limit.reference} in {baseline.file}: {reason}"
-    return factor * value + offset, ""
-
-
 def places_of(plain: Mapping[str, Any]) -> list[Place]:
-    """The measures in the JSON of `evaluate` (also for a validation study or a time to event), `report` or `run`."""
-    if isinstance(plain.get("after"), Mapping):  # metrics.json of run
-        plain = plain["after"]
+    """The measures of all rows and of each group in the plain values of an evaluation, a validation study or a time to event."""
     parts: list[tuple[str, Any]] = [("", plain)]
     groups = plain.get("groups")
     if isinstance(groups, Mapping):
         parts += [(str(name), part) for name, part in groups.items() if isinstance(part, Mapping)]
-    return [place for name, part in parts for place in _places(name, part)]
+    return [Place(name, _measures_of(part)) for name, part in parts]
 
 
-def _places(group: str, part: Mapping[str, Any]) -> list[Place]:
+def _measures_of(part: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The measures of all rows or of a group, those of the header among them."""
     if isinstance(part.get("measures"), Mapping):  # of a time to event
-        return [Place(group, _measures(part["measures"]))]
+        return _measures(part["measures"])
     header = part.get("header")
     found: dict[str, dict[str, Any]] = {}
     if isinstance(header, Mapping):
@@ -310,14 +212,7 @@ def _places(group: str, part: Mapping[str, Any]) -> list[Place]:
         for name in ("auroc", "average_precision"):
             if name in found and header.get("kind") != "binary":
                 found[name]["reason"] = "it is available for two classes"
-    listed = part.get("metrics", part.get("rows", ()))
-    if isinstance(listed, Mapping):  # a report
-        listed = [*listed.get("rows", ()), *(listed.get("discrimination") or ())]
-    clinical = part.get("clinical")
-    summary = clinical.get("summary") if isinstance(clinical, Mapping) else None
-    found |= _measures(summary.get("rows")) if isinstance(summary, Mapping) else {}
-    grouping = str(part.get("grouping") or "") if group else ""
-    return [Place(group, found | _measures(listed), grouping="" if grouping == "group" else grouping)]
+    return found | _measures(part.get("metrics", part.get("rows", ())))
 
 
 def _measures(listed: Any) -> dict[str, dict[str, Any]]:
@@ -368,7 +263,7 @@ def gate_metrics(conditions: Iterable[Condition]) -> list[str]:
 
 def needed_fields(conditions: Iterable[Condition]) -> set[str]:
     """The fields that gates need."""
-    return {field for each in conditions for field in (each.field, each.limit.field or "value")}
+    return {each.field for each in conditions}
 
 
 def needs_interval(conditions: Iterable[Condition]) -> bool:
@@ -379,68 +274,6 @@ def needs_interval(conditions: Iterable[Condition]) -> bool:
 def needs_test(conditions: Iterable[Condition]) -> bool:
     """Whether a gate needs a p-value."""
     return bool(needed_fields(conditions) - {"value", "low", "high"})
-
-
-def check_metrics(
-    gates: Gates,
-    conditions: Sequence[Condition],
-    result: Mapping[str, Any],
-    of_sketch: Callable[[Any], Mapping[str, Any]],
-    options: Mapping[str, Any] | None = None,
-    by: str | None = None,
-) -> list[Checked]:
-    """Check the gates on the plain values of an evaluation; `of_sketch` evaluates a baseline, `options` are those of the metrics."""
-    baseline = None
-    if gates.baseline is not None and any(each.limit.field for each in conditions):
-        baseline = _read_baseline(gates.baseline, conditions, result, of_sketch, options or {})
-    return check(conditions, places_of(result), baseline, by)
-
-
-def _read_baseline(
-    file: str,
-    conditions: Sequence[Condition],
-    result: Mapping[str, Any],
-    of_sketch: Callable[[Any], Mapping[str, Any]],
-    options: Mapping[str, Any],
-) -> Baseline:
-    """The baseline, after a check that its numbers can be compared with those of `result`."""
-    from ..sketches.collection import Sketches
-
-    plain: Mapping[str, Any] = of_sketch(Sketches.read(file)) if Path(file).suffix == ".sketch" else read_json(file)
-    name = named_file(file)
-    plain = plain["after"] if isinstance(plain.get("after"), Mapping) else plain
-    header, about = result["header"], plain.get("header")
-    about = about if isinstance(about, Mapping) else plain.get("provenance", {})
-    for key, what in (("kind", "predictions"), ("classes", "classes"), ("positive", "positive class")):
-        mine, theirs = header.get(key), about.get(key) if isinstance(about, Mapping) else None
-        if theirs is not None and mine is not None and mine != theirs:
-            problem = f"{name} has other {what} ({theirs or 'not named'} instead of {mine or 'not named'})"
-            raise ArgumentError("--baseline", problem, "compare with the same kind of predictions")
-    given = plain.get("options", {} if "provenance" in plain else None)
-    if isinstance(given, Mapping) and given != json.loads(json.dumps(dict(options), default=str)):
-        shown = [", ".join(f"{key}={value}" for key, value in each.items()) or "none" for each in (given, options)]
-        problem = f"{name} was evaluated with other options of metrics: {shown[0]} instead of {shown[1]}"
-        raise ArgumentError("--baseline", problem, "evaluate both with the same options")
-    places = places_of(plain)
-    own = places_of(result)[0].measures
-    for each in conditions:
-        lenses = [measures.get(each.name, {}).get("lens") for measures in (own, places[0].measures)]
-        if each.limit.field and all(lenses) and lenses[0] != lenses[1]:
-            problem = f"{name} has {each.name} of the lens {lenses[1]}, and here it is that of {lenses[0]}"
-            raise ArgumentError("--baseline", problem, "evaluate both with the same --lens")
-    return Baseline(name, places)
-
-
-def read_json(path: str) -> dict[str, Any]:
-    """The JSON of an earlier command, as a baseline."""
-    remedy = "name the output of calibrant evaluate --json, a report in JSON, or a .sketch file"
-    try:
-        found = json.loads(read_limited(path, MOST_BYTES))
-    except (ValueError, RecursionError):
-        raise FileError(path, "is not JSON", remedy) from None
-    if not isinstance(found, dict) or not any(place.measures for place in places_of(found)):
-        raise FileError(path, "has no metrics", remedy)
-    return found
 
 
 def measure_named(name: str, known: Iterable[str]) -> str:

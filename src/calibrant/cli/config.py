@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..util.configuration import OWN, Configuration, find_configuration, read_configuration
+from ..util.configuration import Configuration, find_configuration, read_configuration
 from .invocation import Setting, running
 
 # The keys at the top level: options that mean the same in every command that has them.
@@ -39,7 +39,7 @@ def _settings_of(found: Configuration, context: click.Context, path: list[str]) 
     assert isinstance(command, click.Group)
     commands = command.list_commands(context)
     for key, value in found.tables.items():
-        if key in (*commands, "models") and isinstance(value, dict):  # the models are read by `monitor run`
+        if key in commands and isinstance(value, dict):
             continue
         if key in SHARED:
             yield Setting("", key, value)
@@ -92,15 +92,11 @@ def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> Non
             raise click.UsageError("--no-config: cannot be combined with --config; give one of them")
         return
     named = given.get("config")
-    if named is not None and Path(named).is_dir() and _path_of(context) == ["monitor", "run"]:
-        own = Path(named) / OWN  # a folder of models, in which this file has what is common
-        found = read_configuration(own) if own.is_file() else None
-    else:
-        found = find_configuration() if named is None else read_configuration(Path(named), named=True)
+    found = find_configuration() if named is None else read_configuration(Path(named), named=True)
     if found is None:
         return
     options = configurable_options(context.command)
-    values, used = _configured(found, context, options, _path_of(context))
+    values, used = _configured(found, context, options, context.command_path.split()[1:])
     _replace_family(values, given)
     used = {name: setting for name, setting in used.items() if name in values and name not in given}
     context.default_map = values
@@ -122,45 +118,12 @@ def _configured(
     for table in ["", *(".".join(path[: place + 1]) for place in range(len(path)))]:
         own = [setting for setting in settings if setting.table == table and setting.key in options]
         own = [each for each in own if table or _is_meant(path, options[each.key], each)]
-        _add_settings(found, options, own, values, used)
-    return values, used
-
-
-def _add_settings(
-    found: Configuration,
-    options: Mapping[str, click.Option],
-    own: Collection[Setting],
-    values: dict[str, Any],
-    used: dict[str, Setting],
-) -> None:
-    """Add the settings of one table, which replace those of more general tables."""
-    _replace_family(values, {str(options[setting.key].name) for setting in own})
-    for setting in own:
-        name = str(options[setting.key].name)
-        values[name] = _value(found, options[setting.key], setting.value)
-        used[name] = setting
-
-
-def model_values(
-    found: Configuration,
-    context: click.Context,
-    command: click.Command,
-    path: list[str],
-    table: str,
-    entries: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Values of the options of a command by parameter, as configured for one model: its `entries` before the tables of the command."""
-    options = configurable_options(command)
-    values, used = _configured(found, context, options, path)
-    settings = [Setting(table, key, value) for key, value in entries.items() if key in options]
-    given = found.tables["models"].get(table.removeprefix("models."), {})
-    for is_own in (False, True):  # what a model gives itself replaces what all models have
-        own = [setting for setting in settings if (setting.key in given) == is_own]
-        _add_settings(found, options, [setting for setting in own if setting.value != ""], values, used)
+        _replace_family(values, {str(options[setting.key].name) for setting in own})
         for setting in own:
-            if setting.value == "":  # removes what all models have
-                values.pop(str(options[setting.key].name), None)
-    return values
+            name = str(options[setting.key].name)
+            values[name] = _value(found, options[setting.key], setting.value)
+            used[name] = setting
+    return values, used
 
 
 def _is_meant(path: list[str], option: click.Option, setting: Setting) -> bool:
@@ -168,16 +131,6 @@ def _is_meant(path: list[str], option: click.Option, setting: Setting) -> bool:
     if setting.key == "by" and option.metavar == "COLUMN":  # a command with groups of one column only
         return isinstance(setting.value, str) and not re.search(r"[,/<>=()]| x ", setting.value)
     return setting.key not in EXCEPT.get(path[0], ())
-
-
-def _path_of(context: click.Context) -> list[str]:
-    """The names of the commands, from the outermost."""
-    names = []
-    at: click.Context | None = context
-    while at is not None and at.parent is not None:
-        names.append(str(at.info_name))
-        at = at.parent
-    return names[::-1]
 
 
 def _replace_family(values: dict[str, Any], given: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""``calibrant monitor init``, ``update`` and ``labels``: create a monitor and add to it from files, also for a fleet."""
+"""``calibrant monitor init``, ``update`` and ``labels``: create a monitor and add to it from files."""
 
 from __future__ import annotations
 
@@ -118,13 +118,11 @@ def init(store: str, **options: Any) -> None:
     metavar="NAME",
     help="Name of this delivery, for rows without ids; a delivery that is added twice counts once.",
 )
-@now_option("Current time, for --max-ahead; by default that of this machine.")
 @click.option(
-    "--max-ahead",
-    metavar="DURATION",
-    default="1d",
-    show_default=True,
-    help="How far after the current time a prediction may be dated, such as 1h; 'any' for no limit.",
+    "--latest",
+    metavar="TIME",
+    default="auto",
+    help="Latest time that a prediction may have; by default one day after the time of this machine, 'any' for no limit.",
 )
 @options.label_option
 @options.score_options
@@ -204,9 +202,9 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
 def add_predictions(opened: Monitor, file: str, options: dict[str, Any], *, label_required: bool) -> Update:
     """Add the predictions in a file by the options of ``monitor update``."""
     settings = opened.settings
-    keywords = {name: options.pop(name) for name in ("delivery", "now", "max_ahead")}
-    if keywords["max_ahead"] == "any":
-        keywords["max_ahead"] = None
+    keywords = {name: options.pop(name) for name in ("delivery", "latest")}
+    if keywords["latest"] == "any":
+        keywords["latest"] = None
     _complete_columns(opened, options)
     if options["time"] is None and settings.rule.by_time:
         raise ArgumentError("--time", "is required for windows of time", "name the column of times")
@@ -221,10 +219,9 @@ def add_predictions(opened: Monitor, file: str, options: dict[str, Any], *, labe
     with _labels_of_reference(opened):
         rows, count, dropped = read_rows(source, **columns, watched=settings.by, label_required=label_required)
         rows = in_class_order(rows, settings.classes)
-        form = {"input": rows.pop("input"), "normalize": source.normalize, "clip": source.clip}
-        if form != {"input": "prob", "normalize": False, "clip": False}:
-            labels = np.zeros(len(rows["y_prob"]), np.int64)
-            rows["y_prob"] = Predictions.derived(labels, rows["y_prob"], **form).probs
+        form: dict[str, Any] = {"input": rows.pop("input"), "normalize": source.normalize, "clip": source.clip}
+        labels = np.zeros(len(rows["y_prob"]), np.int64)
+        rows["y_prob"] = Predictions.derived(labels, rows["y_prob"], **form).probs
         update = opened.update(**keywords, **rows)
     if dropped is not None:
         update = replace(update, rows=count, dropped_rows=dropped.n)

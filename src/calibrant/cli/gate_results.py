@@ -18,16 +18,13 @@ class Checked(NamedTuple):
     failed: bool
     reason: str = ""
     """Why it cannot be evaluated; empty where it can."""
-    relative: bool = False
-    """Whether the limit depends on a baseline."""
 
     def __str__(self) -> str:
         if self.reason:
             return f"{self.gate} cannot be evaluated{self.place}: {self.reason}"
         if self.value is None:  # a test, without a limit
             return f"{self.gate}{'' if self.failed else ' does not hold'}{self.place}"
-        limit = f", the limit {self.limit:.6g}" if self.relative else ""
-        return f"{self.gate} {'holds' if self.failed else 'does not hold'}{self.place}: the value is {self.value:.6g}{limit}"
+        return f"{self.gate} {'holds' if self.failed else 'does not hold'}{self.place}: the value is {self.value:.6g}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

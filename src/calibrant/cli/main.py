@@ -96,7 +96,6 @@ class _Ended(BaseException):
 
 # For each command its module and function, and what the help says of it.
 MONITOR_COMMANDS = {
-    "run": ("fleet:run", "Update the models of a fleet."),
     "init": ("feeding:init", "Create a monitor with reference data."),
     "update": ("feeding:update", "Add predictions."),
     "labels": ("feeding:labels", "Add or correct labels."),

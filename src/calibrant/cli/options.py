@@ -117,7 +117,7 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
 
 
 # Parameters that name input files.
-INPUTS = ("file", "files", "calibrator", "validation", "test", "reference", "baseline", "store")
+INPUTS = ("file", "files", "calibrator", "validation", "test", "reference", "store")
 
 
 class WrittenOption(click.Option):
@@ -423,15 +423,9 @@ stream_option = click.option(
 )
 
 
-def gate_options(help: str, *, baseline: bool = True) -> Callable[[Command], Command]:
-    """``--fail-if`` and the baseline."""
-    earlier = click.option(
-        "--baseline",
-        metavar="FILE",
-        help='Earlier results for conditions such as "ece > baseline + 0.01": the output of --json, a report in JSON, or a .sketch.',
-    )
-    condition = click.option("--fail-if", "gates", metavar="CONDITION", multiple=True, help=help)
-    return with_options(condition, *([earlier] if baseline else []))
+def gate_options(help: str) -> Callable[[Command], Command]:
+    """``--fail-if``."""
+    return click.option("--fail-if", "gates", metavar="CONDITION", multiple=True, help=help)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

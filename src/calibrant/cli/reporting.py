@@ -8,29 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from ..clinical.performance import ROWS
 from ..errors import ArgumentError
-from ..evaluation.measure import choose_metrics, evaluate
-from ..inference.multiplicity import adjust
-from ..input.grouping import groups_of
+from ..evaluation.measure import evaluate
 from ..input.predictions import Predictions
 from ..reporting.building import Report, build
 from ..reporting.comparing import COMPARED, compare_models
 from ..reporting.forms import form_of
-from ..reporting.measuring import evaluate_cells
 from ..reporting.settings import Settings
 from ..reporting.tripod_items import tripod as tripod_items
-from ..sketches.collection import ALL, Sketches
+from ..sketches.collection import Sketches
 from ..util.files import check_writable, write_atomic
 from . import options
 from .conditions import (
     HEADER,
-    Condition,
     Gates,
     check,
-    check_metrics,
     gate_metrics,
     metric_conditions,
     needs_interval,
@@ -168,11 +162,19 @@ def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[A
         checked: list[Checked] = []
         if clinical:  # the table of a validation study is about all rows
             assert found.clinical is not None
-            checked += check(clinical, places_of(found.clinical.summary.to_dict()), gates.earlier())
+            checked += check(clinical, places_of(found.clinical.summary.to_dict()))
         if on_metrics:
-            options = {} if settings.lens is None else {"lens": settings.lens}
-            measured = _measure_gates(data, on_metrics, settings)
-            checked += check_metrics(gates, on_metrics, *measured, options, source.columns.by)
+            level = settings.level if needs_interval(on_metrics) else None
+            measured = evaluate(
+                data,
+                metrics=gate_metrics(on_metrics) or ["brier"],
+                lens=settings.lens,
+                level=level,
+                assess=needs_test(on_metrics),
+                n_resamples=settings.n_resamples,
+                rng=settings.seed,
+            )
+            checked += check(on_metrics, places_of(measured.to_dict()), source.columns.by)
         return checked
 
     return check_all
@@ -192,35 +194,6 @@ def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str
     reports = getattr(found, "reports", [found])
     print_lines([sentence, *dict.fromkeys(each.provenance.sketch for each in reports if each.provenance.sketch)])
     say(clean(f"Wrote {written}." if tripod is None else f"Wrote {written} and {tripod}."))
-
-
-def _measure_gates(
-    data: Predictions | Sketches, conditions: list[Condition], settings: Settings
-) -> tuple[dict[str, Any], Callable[[Any], dict[str, Any]]]:
-    """The metrics of the gates for all rows and each group, as the report has them, and a function that evaluates a baseline."""
-    metrics = choose_metrics(gate_metrics(conditions) or ["brier"])
-    options: dict[str, Any] = {"lens": settings.lens}
-    inference = {"level": settings.level if needs_interval(conditions) else None, "assess": needs_test(conditions)}
-    if inference["level"] or inference["assess"]:
-        options |= {**inference, "n_resamples": settings.n_resamples, "rng": settings.seed}
-    parts: dict[str, tuple[Predictions, Sketches | None]] = {}
-    if isinstance(data, Sketches):
-        whole = data.group(ALL)
-        plain = evaluate_cells(whole.predictions(), whole, metrics, **options).to_dict()
-        for name in data.groups:
-            parts[str(name)] = data.group(name).predictions(), data.group(name)
-    else:
-        plain = evaluate_cells(data, None, metrics, **options).to_dict()
-        if data.groups is not None:
-            parts = {str(g.labels[place]): (data.take(rows), None) for g, place, rows in groups_of(data)}
-    if parts:
-        plain["groups"] = {name: evaluate_cells(*part, metrics, **options).to_dict() for name, part in parts.items()}
-        for several in zip(*(part["metrics"] for part in plain["groups"].values()), strict=True):
-            tested = [found for found in several if found["pvalue"] is not None]
-            pvalues = adjust(np.array([found["pvalue"] for found in tested], dtype=np.float64), "holm")
-            for found, adjusted in zip(tested, pvalues.tolist(), strict=True):
-                found["adjusted"] = adjusted
-    return plain, lambda sketches: evaluate(sketches, metrics=metrics, **options).to_dict()
 
 
 def _check_files(files: tuple[str, ...], kind: str | None) -> None:

@@ -73,7 +73,7 @@ def run(file: str, *, time: str, event: str, as_json: bool, **options: Any) -> b
     plain = {name: part.to_dict() for name, part in groups.items()}
     places = places_of({**whole.to_dict(), "groups": plain})
     places += [Place(name, {measure: {"reason": why} for measure in NAMES}) for name, why in undefined.items()]
-    checked = check(conditions, places, gates.earlier(), source.columns.by)
+    checked = check(conditions, places, source.columns.by)
     noted = [] if dropped is None else [str(dropped)]
 
     def show_all() -> None:

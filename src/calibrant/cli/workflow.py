@@ -41,7 +41,7 @@ from ..util.processes import run_all
 from ..util.results import json_text, number, percent
 from ..util.version import __version__
 from . import options
-from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, needs_test
+from .conditions import Gates, check, gate_metrics, metric_conditions, needs_test, places_of
 from .config import used_configuration
 from .fitting import apply_calibrator, fit_calibrator, rows_in
 from .rows import is_log
@@ -213,7 +213,7 @@ def run(
     after = content["after"]
     if needs_test(conditions):
         after = evaluate(result.mapped, assess=True, **evaluation).to_dict()
-    checked = check_metrics(gates, conditions, after, lambda sketches: evaluate(sketches, **evaluation).to_dict())
+    checked = check(conditions, places_of(after))
     assert page.before_after is not None
     changed = changes_table(page.before_after)
     table = changed.headings, changed.cells

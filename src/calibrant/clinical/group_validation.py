@@ -354,15 +354,11 @@ def validate_by_group(
         raise ArgumentError("metrics", "is empty", 'name at least one, for example ["slope"]')
     for each in chosen:
         check_choice(each, "metrics", STANDARD)
-    return _Validation(chosen, method, level, min_rows, lens).of(_with_groups(predictions))
-
-
-def _with_groups(predictions: Any) -> Predictions:
     p = as_predictions(predictions)
     if p.groups is None:
         raise GroupError("groups", "are missing", "pass Predictions(..., groups=...), such as the centre of each row")
     check_one_grouping(p, "pooled results")
-    return p
+    return _Validation(chosen, method, level, min_rows, lens).of(p)
 
 
 def _text_and_numbers(name: str) -> list[Any]:
@@ -500,9 +496,8 @@ class _Validation(NamedTuple):
             unit = mean * (1 - mean)
             estimates, errors = math.log(mean / (1 - mean)) + (value - mean) / unit, np.sqrt(ratio * variance) / unit
             pooled = pool_estimates(
-                estimates,
+                dict(zip((parts[code].name for code in used), estimates, strict=True)),
                 errors,
-                names=[parts[code].name for code in used],
                 transform="expit",
                 method="reml",
                 level=self.level,
@@ -520,9 +515,8 @@ class _Validation(NamedTuple):
             return None
         transform = MEASURES[id].transform
         pooled = pool_estimates(
-            [FORTH[transform](parts[place].estimates[id].value) for place in used],
+            {parts[place].name: FORTH[transform](parts[place].estimates[id].value) for place in used},
             [parts[place].estimates[id].standard_error for place in used],
-            names=[parts[place].name for place in used],
             transform=transform,
             method="reml" if self.method == "one_stage" else cast(Method, self.method),
             level=self.level,

@@ -180,8 +180,7 @@ def calibration_belt(
     sample_weight
     pos_label
     **options
-        Keywords of `giviti_test`: `max_degree`, `threshold`, `method`, `n_resamples` and `rng`. `method` is the null distribution of the
-        p-value; the belt itself always follows from the asymptotic one.
+        Keywords of `giviti_test`: `method`, `n_resamples` and `rng`. `method` is the null distribution of the p-value; the belt itself always follows from the asymptotic one.
 
     Returns
     -------
@@ -238,7 +237,7 @@ def calibration_belt(
         )
     check_whole(points, "points", 4)
     view = view_to_test("calibration_belt", resolve(y_true, y_prob, sample_weight, pos_label), lens)
-    belt: Belt = giviti_belt(view, chosen, points, **{"external": external, "threshold": 0.95, **options})
+    belt: Belt = giviti_belt(view, chosen, points, external=external, **options)
     return CalibrationBelt(
         belt.risk,
         belt.observed,

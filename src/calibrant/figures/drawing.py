@@ -216,16 +216,15 @@ def _draw_line(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Serie
 
 
 def _draw_bars(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
-    """Bars up to the rate, with the gap to the mean score hatched."""
-    mean_score, rate = diagram.mean_score, diagram.rate
-    _draw_walls(diagram, ax, look, (rate, rate), (mean_score, mean_score))
-    _draw_marks(diagram, ax, limits, look)
-
-
-def _draw_roofs(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
-    """Bars whose tops are parallel to the diagonal, with the gap to the diagonal hatched."""
-    _draw_walls(diagram, ax, look, diagram.roof, (diagram.table.left, diagram.table.right))
-    _draw_marks(diagram, ax, limits, look)
+    """Bars up to the rate, with the gap to the mean score hatched; roofs are parallel to the diagonal, with the gap to it hatched."""
+    tops, ideals = (diagram.rate, diagram.rate), (diagram.mean_score, diagram.mean_score)
+    if diagram.kind == "roof":
+        tops, ideals = diagram.roof, (diagram.table.left, diagram.table.right)
+    _draw_walls(diagram, ax, look, tops, ideals)
+    # Intervals and a marker at the rate of each bin, in the color of text.
+    _draw_bounds(diagram, ax, limits, look._replace(color=ink()))
+    style: dict[str, Any] = {"marker": look.line.get("marker", "o"), "linestyle": "none", "markersize": 3}
+    ax.plot(*_curve_points(diagram), color=ink(), zorder=3, gid="curve", clip_on=False, **style)
 
 
 def _draw_walls(
@@ -256,13 +255,6 @@ def _draw_walls(
         ax.add_collection(PolyCollection(areas(ideal, top)[side], zorder=2.2, gid="gap", **style))
 
 
-def _draw_marks(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
-    """Intervals and a marker at the rate of each bin, in the color of text."""
-    _draw_bounds(diagram, ax, limits, look._replace(color=ink()))
-    style: dict[str, Any] = {"marker": look.line.get("marker", "o"), "linestyle": "none", "markersize": 3}
-    ax.plot(*_curve_points(diagram), color=ink(), zorder=3, gid="curve", clip_on=False, **style)
-
-
 def _draw_curve(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
     curve = diagram.curve
     assert curve is not None
@@ -275,7 +267,7 @@ def _draw_curve(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Seri
     ax.plot(x, y, zorder=3, gid="curve", **{**single_point(x), **look.line})
 
 
-_PAINTERS = {"line": _draw_line, "bars": _draw_bars, "roof": _draw_roofs, "smooth": _draw_curve, "corp": _draw_curve}
+_PAINTERS = {"line": _draw_line, "bars": _draw_bars, "roof": _draw_bars, "smooth": _draw_curve, "corp": _draw_curve}
 
 
 def clip(values: Any, limits: Limits) -> Floats:

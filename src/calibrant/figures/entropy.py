@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..input.predictions import Predictions
 from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import Block, VectorView, View
@@ -106,16 +105,14 @@ def entropy_diagram(
     >>> round(shown["flat"].entropy, 3), shown["sure"].entropy
     (0.693, 0.0)
     """
-    models = read_predictions("entropy_diagram", read_models(y_true, y_prob, sample_weight, pos_label))
-    return EntropyDiagram(tuple(_model_entropy(name, p) for name, p in models.items()))
-
-
-def _model_entropy(name: str, p: Predictions) -> ModelEntropy:
-    vector, top = views_of(p, "canonical")[0], views_of(p, "top_label")[0]
-    assert isinstance(vector, VectorView)
-    assert isinstance(top, View)
-    entropy = np.maximum(vector.each_row(_entropy_of), 0.0)
-    return ModelEntropy(name, vector.mean(entropy), top.mean(top.raw_outcome), top.mean(top.score))
+    models = []
+    for name, p in read_predictions("entropy_diagram", read_models(y_true, y_prob, sample_weight, pos_label)).items():
+        vector, top = views_of(p, "canonical")[0], views_of(p, "top_label")[0]
+        assert isinstance(vector, VectorView)
+        assert isinstance(top, View)
+        entropy = np.maximum(vector.each_row(_entropy_of), 0.0)
+        models.append(ModelEntropy(name, vector.mean(entropy), top.mean(top.raw_outcome), top.mean(top.score)))
+    return EntropyDiagram(tuple(models))
 
 
 def _entropy_of(block: Block) -> Floats:

@@ -242,7 +242,7 @@ def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | N
     Examples
     --------
     >>> import calibrant as cal
-    >>> pooled = cal.inference.pool_estimates([0.82, 1.05, 0.64], [0.10, 0.12, 0.09], names=["Leuven", "Oxford", "Utrecht"])
+    >>> pooled = cal.inference.pool_estimates({"Leuven": 0.82, "Oxford": 1.05, "Utrecht": 0.64}, [0.10, 0.12, 0.09])
     >>> cal.figures.forest_diagram(pooled).names
     ('Leuven', 'Oxford', 'Utrecht')
     """

@@ -96,7 +96,8 @@ class ReliabilityPanels(Diagram):
         if layout == "overlay":
             ax = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)[0]
             return [draw_overlay(self.diagrams, ax, options, style)]
-        across = _panels_across(len(self))
+        # Up to three panels in one row; else the number that leaves the fewest places empty.
+        across = len(self) if not small else min((4, 3, 5), key=lambda across: -len(self) % across)
         size: dict[str, Any] = {"width": 1.75, "height": 2.3} if small else {"width": 2.6, "height": 3.05}
         axes = grid_of_axes(figure, len(self), columns=across, **size)
         several = len({diagram.lens for diagram in self.diagrams.values()}) > 1
@@ -117,11 +118,6 @@ class ReliabilityPanels(Diagram):
             ax.set_ylabel("" if place % across else fit(observed, width_of(ax)))
         grow(axes[0].figure, most_lines * -(-len(self) // across))
         return axes
-
-
-def _panels_across(count: int) -> int:
-    """Panels per row: up to three in one row; else the number that leaves the fewest places empty."""
-    return count if count <= 3 else min((4, 3, 5), key=lambda across: -count % across)
 
 
 @documents_keywords()
@@ -210,12 +206,12 @@ def classwise_panels(
     ['class 2', 'class 1']
     """
     source = _with_rows(resolve(y_true, y_prob, sample_weight, pos_label))
-    return ReliabilityPanels(
-        {
-            name: reliability_diagram(source, lens=f"class:{key}", **options)
-            for name, key in _classes_shown(source, show)
-        }
-    )
+    diagrams = {}
+    for index in _classes(source, show):
+        name = _name_of(source, index)
+        shown = f"class {name}" if source.classes is None else str(name)
+        diagrams[shown] = reliability_diagram(source, lens=f"class:{name}", **options)
+    return ReliabilityPanels(diagrams)
 
 
 @documents_keywords()
@@ -281,12 +277,6 @@ def ordinal_panels(
 
 def _name_of(source: Predictions, index: int) -> Any:
     return index if source.classes is None else source.classes[index]
-
-
-def _classes_shown(source: Predictions, show: Any) -> list[tuple[str, Any]]:
-    """Name on the figure and in a lens of the classes to show."""
-    keys = [_name_of(source, index) for index in _classes(source, show)]
-    return [(f"class {key}" if source.classes is None else str(key), key) for key in keys]
 
 
 def _with_rows(source: Source) -> Predictions:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import Groups, fit_logistic, groups_of, logit, separating_side
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import UndefinedMetricError
 from ..metrics.cumulative.distributions import upper_quantile
 from ..metrics.hints import warn_of_sure_scores
 from ..metrics.registry import catalogue
@@ -31,7 +31,8 @@ from .verdicts import SignificanceResult
 
 Floats = NDArray[np.float64]
 
-HIGHEST_DEGREE = 4
+# The highest degree, and the confidence with which a degree must be rejected before the next one is added.
+HIGHEST_DEGREE, THRESHOLD = 4, 0.95
 # Cells of log-odds in which many rows are merged for the belt.
 BELT_CELLS = 512
 # Steps of its bounds, their relative tolerance of the likelihood ratio, and the gain of a step that changes nothing.
@@ -45,31 +46,23 @@ def giviti_test(
     y_true: Any,
     y_prob: Any = None,
     *,
-    max_degree: int = 4,
-    threshold: float = 0.95,
     external: bool = True,
     alpha: float = 0.05,
     method: Literal["auto", "likelihood_ratio", "consistency"] = "auto",
     n_resamples: int = 199,
     rng: Any = 0,
     lens: Any = "auto",
-    sample_weight: Any = None,
-    pos_label: Any = None,
 ) -> SignificanceResult:
     r"""Test calibration by a polynomial logistic recalibration model, as the GiViTI calibration belt does.
 
-    The alternative is a polynomial in the log-odds of the score, whose degree is increased while a likelihood-ratio test favours the next
-    degree. The null distribution of the final likelihood ratio accounts for this selection. The null hypothesis is that the labels are
+    The alternative is a polynomial in the log-odds of the score, whose degree is increased up to 4 while a likelihood-ratio test at the level 5% favours the
+    next degree. The null distribution of the final likelihood ratio accounts for this selection. The null hypothesis is that the labels are
     drawn from the predicted probabilities.
 
     Parameters
     ----------
     y_true
     y_prob
-    max_degree : int, default 4
-        Highest degree that may be selected, at most 4.
-    threshold : float, default 0.95
-        Confidence with which the current degree must be rejected before the next one is added.
     external : bool, default True
         Whether this is an external validation: the model was fitted to other data. False is for the development data.
     alpha
@@ -80,8 +73,6 @@ def giviti_test(
         Number of simulated data sets; several curves are fitted to each.
     rng
     lens
-    sample_weight
-    pos_label
 
     Returns
     -------
@@ -128,27 +119,24 @@ def giviti_test(
     0.7406
     """
     check_fraction(alpha, "alpha", 0.05)
-    check_fraction(threshold, "threshold")
     first = 1 if external else 2
-    if not first <= check_whole(max_degree, "max_degree") <= HIGHEST_DEGREE:
-        raise ArgumentError("max_degree", f"must be from {first} to {HIGHEST_DEGREE}; got {max_degree!r}")
     check_choice(method, "method", ("auto", "likelihood_ratio", "consistency"))
     check_whole(n_resamples, "n_resamples")
-    view = view_to_test("giviti_test", resolve(y_true, y_prob, sample_weight, pos_label), lens)
+    view = view_to_test("giviti_test", resolve(y_true, y_prob), lens)
     warn_of_sure_scores(view, "giviti_test")
     free = 2 if external else 1
 
     def tested(rows: View) -> tuple[int, float, float]:
         """The selected degree, the statistic, and its asymptotic p-value."""
-        degree, statistic = _chosen_degree(groups_of(rows), first, max_degree, float(threshold))
-        return degree, statistic, belt_survival(statistic, degree - first, free, float(threshold))
+        degree, statistic = _chosen_degree(groups_of(rows), first)
+        return degree, statistic, belt_survival(statistic, degree - first, free)
 
     degree, statistic, pvalue = tested(view)
     facts = {
-        "critical_value": upper_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), alpha),
+        "critical_value": upper_quantile(lambda x: belt_survival(x, degree - first, free), alpha),
         "alpha": alpha,
         "method": "likelihood_ratio",
-        "null_distribution": f"likelihood ratio of a polynomial of degree {degree}, selected from {first} to {max_degree}",
+        "null_distribution": f"likelihood ratio of a polynomial of degree {degree}, selected from {first} to {HIGHEST_DEGREE}",
         "detail": {"degree": float(degree)},
     }
     result = result_of_view(view, "giviti", statistic, pvalue, **facts)
@@ -211,7 +199,7 @@ def simulated_where_inaccurate(
     )
 
 
-def _chosen_degree(groups: Groups, first: int, most: int, threshold: float) -> tuple[int, float]:
+def _chosen_degree(groups: Groups, first: int) -> tuple[int, float]:
     """The selected degree, and twice the gain in log-likelihood there."""
     from scipy.special import chdtri
 
@@ -220,9 +208,9 @@ def _chosen_degree(groups: Groups, first: int, most: int, threshold: float) -> t
         raise UndefinedMetricError(
             "giviti_test", f"a curve of degree {first} requires {first + 1} distinct scores; got {distinct}"
         )
-    needed = float(chdtri(1, 1 - threshold))
+    needed = float(chdtri(1, 1 - THRESHOLD))
     degree, gain = first, _gain(groups, first)
-    while degree < min(most, distinct - 1):
+    while degree < min(HIGHEST_DEGREE, distinct - 1):
         ahead = _gain(groups, degree + 1)
         if 2 * (ahead - gain) <= needed:
             break
@@ -243,11 +231,11 @@ def _gain(groups: Groups, degree: int) -> float:
     return gain_over_scores(groups, np.vander(feature, degree + 1, increasing=True) @ fit.coefficients)
 
 
-def belt_survival(x: float, added: int, free: int, threshold: float) -> float:
-    """P(X + Y_1 + ... + Y_added > x): X chi-square with `free` degrees of freedom, each Y with one, conditional on exceeding `threshold`."""
+def belt_survival(x: float, added: int, free: int) -> float:
+    """P(X + Y_1 + ... + Y_added > x): X chi-square with `free` degrees of freedom, each Y with one, conditional on exceeding its quantile."""
     from scipy.special import chdtri
 
-    return float(_survival(np.array([x]), added, free, float(chdtri(1, 1 - threshold)), 1 - threshold)[0])
+    return float(_survival(np.array([x]), added, free, float(chdtri(1, 1 - THRESHOLD)), 1 - THRESHOLD)[0])
 
 
 def _survival(x: Floats, added: int, free: int, least: float, share: float) -> Floats:
@@ -283,7 +271,7 @@ class Belt(NamedTuple):
 def giviti_belt(view: View, levels: Sequence[float], points: int, **options: Any) -> Belt:
     """Test the view with the options of `giviti_test` and compute the belt: bounds of the curves whose likelihood ratio does not exceed its quantile."""
     test = giviti_test(view, **options)
-    external, threshold = options["external"], float(options["threshold"])
+    external = options["external"]
     degree, first, free = int(test.detail["degree"]), 1 if external else 2, 2 if external else 1
     groups = groups_of(view)
     feature = logit(groups.score)
@@ -302,7 +290,7 @@ def giviti_belt(view: View, levels: Sequence[float], points: int, **options: Any
     region = _Region(groups, feature, degree)
     low, high = [], []
     for level in levels:
-        allowed = upper_quantile(lambda x: belt_survival(x, degree - first, free, threshold), 1 - level)
+        allowed = upper_quantile(lambda x: belt_survival(x, degree - first, free), 1 - level)
         low.append(region.bound(place, allowed, -1.0))
         high.append(region.bound(place, allowed, 1.0))
     return Belt(test, 1 / (1 + np.exp(-place)), tuple(low), tuple(high), region.curve(place))

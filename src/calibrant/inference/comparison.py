@@ -125,16 +125,15 @@ class Comparison(Result):
 
     def _title(self) -> str:
         models = ", ".join(f"{name} {number(value)}" for name, value in self.values.items())
-        known = self.metric in catalogue and _lower_is_better(catalogue[self.metric])
-        better = " (lower is better)" if known else ""
+        better = ""
+        if self.metric in catalogue:
+            metric = catalogue[self.metric]
+            is_error = not metric.info.signed and (metric.proper == "strictly" or metric.ideal == metric.range[0])
+            better = " (lower is better)" if is_error else ""
         return f"{self.metric}{better} on {self.n:,} rows: {models}"
 
     def _notes(self) -> list[str]:
         return [f"  note: {self.note}"] if self.note else []
-
-
-def _lower_is_better(metric: Metric) -> bool:
-    return not metric.info.signed and (metric.proper == "strictly" or metric.ideal == metric.range[0])
 
 
 @documents_keywords()

@@ -262,19 +262,16 @@ def hosmer_lemeshow_multinomial(
     y_prob: Any = None,
     *,
     bins: int = 10,
-    reference: Any = None,
     fitted_here: bool = False,
     alpha: float = 0.05,
     method: Literal["auto", "chi_square", "consistency"] = "auto",
     n_resamples: int = 999,
     rng: Any = 0,
-    sample_weight: Any = None,
-    pos_label: Any = None,
 ) -> SignificanceResult:
     r"""Test the calibration of all classes by the multinomial Hosmer-Lemeshow test.
 
     The null hypothesis is that the labels are drawn from the predicted distributions. Rows are grouped by one minus the probability of the
-    reference class; in each group observed and expected counts of all classes are compared.
+    first class, the reference; in each group observed and expected counts of all classes are compared.
 
     Parameters
     ----------
@@ -282,8 +279,6 @@ def hosmer_lemeshow_multinomial(
     y_prob
     bins : int, default 10
         Number of groups of equal weight.
-    reference : object, optional
-        Class that orders the rows, by name or index; by default the first.
     fitted_here : bool, default False
         Whether the model was fitted to these rows; the degrees of freedom are then those of two groups fewer.
     alpha
@@ -294,8 +289,6 @@ def hosmer_lemeshow_multinomial(
     n_resamples : int, default 999
         Number of simulated data sets.
     rng
-    sample_weight
-    pos_label
 
     Returns
     -------
@@ -340,15 +333,14 @@ def hosmer_lemeshow_multinomial(
     from scipy.special import chdtrc, chdtri
 
     check_fraction(alpha, "alpha", 0.05)
-    source = resolve(y_true, y_prob, sample_weight, pos_label)
+    source = resolve(y_true, y_prob)
     if not isinstance(source, Predictions) or source.kind not in ("binary", "multiclass") or source.labels is None:
         raise InputTypeError("y_true", "one hard label and one distribution are required for each row")
-    chosen = 0 if reference is None else source.class_index(reference, "reference")
     view: Any = views_of(source, "canonical")[0]
     refuse_importance(view, "hosmer_lemeshow_multinomial", "drop them, or use assess(metric='skce_uq')")
     check_choice(method, "method", ("auto", "chi_square", "consistency"))
     check_whole(n_resamples, "n_resamples")
-    table = _Table(view, chosen, bins)
+    table = _Table(view, bins)
     statistic = table.statistic(table.observed)
     # A class with probability 0 or 1 throughout a group contributes no degree of freedom.
     varying = int((table.varies.sum(axis=1) - 1).clip(0).sum())
@@ -377,11 +369,11 @@ def hosmer_lemeshow_multinomial(
 
 
 class _Table:
-    """Expected and observed class counts in groups of equal weight by one minus the probability of the reference class."""
+    """Expected and observed class counts in groups of equal weight by one minus the probability of the first class."""
 
-    def __init__(self, view: VectorView, reference: int, bins: Any) -> None:
+    def __init__(self, view: VectorView, bins: Any) -> None:
         block = view.block(0, view.n)
-        cell, count = bin_of_each(view, np.clip(1 - block.probs[:, reference], 0, 1), EqualMass(check_bins(bins)))
+        cell, count = bin_of_each(view, np.clip(1 - block.probs[:, 0], 0, 1), EqualMass(check_bins(bins)))
         full = np.bincount(cell, minlength=count) > 0
         self.cell, self.count = (np.cumsum(full) - 1)[cell], int(full.sum())
         self.probs, self.weights = block.probs, view.weights

@@ -212,10 +212,6 @@ def _part(distance: Floats, radius: Floats, share: Floats) -> Floats:
     return np.where(inner, 1.0, np.where(distance <= radius * (1 + SAME_DISTANCE), share, 0.0))
 
 
-def _labels_are_drawn(asked: TestInput) -> str:
-    return "" if asked.options["derandomised"] else "it is for derandomised residuals"
-
-
 def _few_places(asked: TestInput) -> str:
     """Condition that the sum extends over enough neighbourhoods: rows may be few, share their position, or be mostly certain."""
     q, view = _question(asked), vector_view(asked)
@@ -229,7 +225,13 @@ def _few_places(asked: TestInput) -> str:
     return f"the effective number of neighbourhoods of {q.k} rows is {worth:.3g}, below {LEAST_NEIGHBOURHOODS:g}"
 
 
-@own_test("ecmmd", method="normal", sides=ANY_SIDE, form=_labels_are_drawn, off=_few_places)
+@own_test(
+    "ecmmd",
+    method="normal",
+    sides=ANY_SIDE,
+    form=lambda asked: "" if asked.options["derandomised"] else "it is for derandomised residuals",
+    off=_few_places,
+)
 def _normal(asked: TestInput) -> TestOutcome:
     """z = sqrt(N k) ECMMD^2 / sigma with sigma^2 from the observed products (Chatterjee, Niu and Bhattacharya 2024)."""
     q = _question(asked)

@@ -283,14 +283,11 @@ def _locations(asked: TestInput, view: VectorView) -> Locations:
     return Locations(places, classes, _kernel_of(asked, view), cloud)
 
 
-def _all_classes(points: Floats) -> Floats:
-    return np.column_stack([1 - points, points]) if points.shape[1] == 1 else points
-
-
 def _weighed_columns(at: Locations, points: Floats) -> tuple[Floats, Floats]:
     """For each prediction and location the kernel, and the probability of the location's class."""
     unique, back = np.unique(at.places, axis=0, return_inverse=True)
-    return at.kernel.between(points, unique)[:, back.ravel()], _all_classes(points)[:, at.classes]
+    probs = np.column_stack([1 - points, points]) if points.shape[1] == 1 else points
+    return at.kernel.between(points, unique)[:, back.ravel()], probs[:, at.classes]
 
 
 class Embedding(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -173,7 +173,6 @@ def pool_estimates(
     estimates: Any,
     standard_errors: Any,
     *,
-    names: Sequence[Any] | None = None,
     method: Method = "reml",
     interval: PoolInterval | None = None,
     level: float = 0.95,
@@ -189,12 +188,10 @@ def pool_estimates(
 
     Parameters
     ----------
-    estimates : array-like of shape (k,)
-        One estimate per centre, on a scale on which it is about normal: log(O/E), logit(C), a calibration intercept or slope.
+    estimates : array-like of shape (k,) or mapping
+        One estimate per centre, or estimates by the name of the centre, on a scale on which it is about normal: log(O/E), logit(C), a calibration intercept or slope.
     standard_errors : array-like of shape (k,)
         Their standard errors on the same scale, all positive.
-    names : sequence, optional
-        Names of the centres; by default 1 to k.
     method : {"reml", "dersimonian_laird", "fixed"}, default "reml"
         Estimator of the variance between centres: restricted maximum likelihood, or the moment estimator of DerSimonian and Laird. ``"fixed"`` assumes that
         all centres have the same true value.
@@ -223,7 +220,7 @@ def pool_estimates(
     ArgumentError
         If an option is unknown, or the options do not fit together.
     ShapeError
-        If estimates, standard errors, names and covariate differ in length.
+        If estimates, standard errors and covariate differ in length.
     UndefinedMetricError
         If fewer than two estimates are given.
 
@@ -265,7 +262,7 @@ def pool_estimates(
     tau2 0.02850 [0.002804, 0.2884], I2 70.0%
     Q 14.26 on 4 degrees of freedom, p = 0.006505
     """
-    y, v, labels, x = _checked(estimates, standard_errors, names, covariate)
+    y, v, labels, x = _checked(estimates, standard_errors, covariate)
     check_choice(method, "method", METHODS)
     if interval is None:
         interval = "normal" if method == "fixed" else "hartung_knapp"
@@ -317,8 +314,11 @@ def pool_estimates(
 
 
 def _checked(
-    estimates: Any, standard_errors: Any, names: Sequence[Any] | None, covariate: Any
+    estimates: Any, standard_errors: Any, covariate: Any
 ) -> tuple[Floats, Floats, tuple[Any, ...], Floats | None]:
+    labels = tuple(estimates) if isinstance(estimates, Mapping) else None
+    if isinstance(estimates, Mapping):
+        estimates = list(estimates.values())
     y, s = _vector(estimates, "estimates"), _vector(standard_errors, "standard_errors")
     if len(y) != len(s):
         raise ShapeError("standard_errors", f"expected {len(y)}, one for each estimate; got {len(s)}")
@@ -329,9 +329,7 @@ def _checked(
         raise ArgumentError("standard_errors", f"must lie between 1e-150 and 1e150; got {s.min():g} to {s.max():g}")
     if len(y) < 2:
         raise UndefinedMetricError("estimates", "pooling requires at least two", "report the single estimate")
-    labels = tuple(range(1, len(y) + 1)) if names is None else tuple(names)
-    if len(labels) != len(y):
-        raise ShapeError("names", f"expected {len(y)}, one for each estimate; got {len(labels)}")
+    labels = labels or tuple(range(1, len(y) + 1))
     if covariate is None:
         return y, s**2, labels, None
     x = _vector(covariate, "covariate")

@@ -16,7 +16,7 @@ from ..util.checks import check_choice, check_fraction, check_whole
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, Lens, has_one_event, shared_name, single_event, value_options
 from ..views.resolve import Source as AnySource
-from ..views.resolve import resolve, views_of
+from ..views.resolve import paired_models, resolve, views_of
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
@@ -212,20 +212,23 @@ def assess_many(
     pos_label: Any = None,
     **options: Any,
 ) -> SignificanceTable:
-    r"""Test several metrics on the same simulated data sets and correct for multiplicity.
+    r"""Test several metrics, of one or several models, and correct for multiplicity.
 
-    All metrics are tested against the null hypothesis of `assess` by consistency resampling with common simulated labels, so that
+    All metrics of a model are tested against the null hypothesis of `assess` by consistency resampling with common simulated labels, so that
     their joint null distribution is available to the correction.
 
     Parameters
     ----------
     y_true
-    y_prob
+    y_prob : array-like of shape (N,) or (N, K), or mapping of str to array-like, optional
+        Predicted probabilities; of several models by name for a table of models and metrics. A mapping of names to `Predictions` in place of
+        `y_true` is the same.
     metrics : str, Metric or iterable of them
         Identifiers or aliases of the metrics; their options are accepted as keywords.
     correction : {"holm", "benjamini_hochberg", "min_p", "none"}, default "holm"
         Adjustment of the p-values. ``"holm"`` and ``"min_p"`` control the family-wise error rate, ``"benjamini_hochberg"`` the
-        false discovery rate, ``"none"`` leaves the p-values unadjusted.
+        false discovery rate, ``"none"`` leaves the p-values unadjusted. The p-values of all models are adjusted together; ``"min_p"`` is
+        for one model.
     alpha
     n_resamples : int, default 999
         Number of simulated data sets.
@@ -245,7 +248,8 @@ def assess_many(
     -------
     SignificanceTable
         Table with the attributes ``results`` (one `SignificanceResult` per metric), ``adjusted`` (adjusted p-values) and
-        ``rejected`` (metrics significant after correction). ``table["ece"]`` returns the result of one metric.
+        ``rejected`` (metrics significant after correction). ``table["ece"]`` returns the result of one metric, and
+        ``table["model", "ece"]`` that of one of several models.
 
     Raises
     ------
@@ -280,6 +284,12 @@ def assess_many(
     >>> table = cal.assess_many([0, 1] * 50, [0.3, 0.7] * 50, metrics=["ece", "ecce_r"], rng=0)
     >>> table.rejected
     ('ece', 'ecce_r')
+
+    Two models:
+
+    >>> models = {"extreme": [0.3, 0.7] * 50, "even": [0.5] * 100}
+    >>> cal.assess_many([0, 1] * 50, models, metrics=["ece", "ecce_r"], rng=0).rejected
+    (('extreme', 'ece'), ('extreme', 'ecce_r'))
     """
     named = [metrics] if isinstance(metrics, (str, Metric)) else metrics
     chosen = [catalogue[m] for m in named]
@@ -290,18 +300,29 @@ def assess_many(
     check_fraction(alpha, "alpha", 0.05)
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
-    source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     seed = seed_of(rng)
-    plans = [(m, _options_of(m, options)) for m in chosen]
-    asked = [prepare_test(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
     draws: Draws = "outcomes" if fixed_design else "scores"
-    sampler = choose_sampler(plans, source, exact, draws)
-    null = _draw(plans, sampler, asked[0], draws)
-    tested = zip(asked, null.T, strict=True)
-    results = [_simulated_result(each, column, sampler.unit, fixed_design) for each, column in tested]
+    sources: dict[str, AnySource] = {}
+    if isinstance(y_true, Mapping) or isinstance(y_prob, Mapping):
+        models = paired_models(y_true, y_prob, sample_weight, pos_label, argument="y_prob")
+        sources = {name: resolve(model, where=where) for name, model in models.items()}
+        if correction == "min_p" and len(sources) > 1:
+            raise ArgumentError(
+                "correction", "'min_p' is for one model, whose metrics share simulated labels", "use 'holm'"
+            )
+    results: list[SignificanceResult] = []
+    for each in sources.values() or [resolve(y_true, y_prob, sample_weight, pos_label, where)]:
+        source, keywords = read_source(each, lens, options)
+        plans = [(m, _options_of(m, keywords)) for m in chosen]
+        asked = [prepare_test(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
+        sampler = choose_sampler(plans, source, exact, draws)
+        null = _draw(plans, sampler, asked[0], draws)
+        tested = zip(asked, null.T, strict=True)
+        results += [_simulated_result(test, column, sampler.unit, fixed_design) for test, column in tested]
     pvalues = np.array([result.pvalue for result in results])
     adjusted = _min_p(asked, null, pvalues) if correction == "min_p" else adjust(pvalues, correction)
-    return SignificanceTable(tuple(results), tuple(adjusted.tolist()), correction, alpha)
+    names = tuple(name for name in sources for _ in chosen)
+    return SignificanceTable(tuple(results), tuple(adjusted.tolist()), correction, alpha, names)
 
 
 def _min_p(asked: list[TestInput], null: Floats, pvalues: Floats) -> Floats:

@@ -204,40 +204,46 @@ HEADINGS = ["metric", "value", "p-value", "critical value", "method", "lens"]
 
 @dataclass(frozen=True, repr=False)
 class SignificanceTable(Result):
-    """Results of several significance tests on the same simulated data sets.
+    """Results of several significance tests: of metrics on the same simulated data sets, and of models.
 
     Parameters
     ----------
     results : tuple of SignificanceResult
-        One result per metric.
+        One result per metric, model after model.
     adjusted : tuple of float
         P-values adjusted for multiplicity.
     correction : str
         Name of the correction.
     alpha : float
         Significance level.
+    models : tuple of str
+        Name of the model of each result; empty for a single model.
     """
 
     results: tuple[SignificanceResult, ...]
     adjusted: tuple[float, ...]
     correction: str
     alpha: float
+    models: tuple[str, ...] = ()
 
-    def __getitem__(self, metric: str) -> SignificanceResult:
-        wanted = catalogue[metric].id
-        for result in self.results:
-            if result.metric == wanted:
+    def __getitem__(self, metric: str | tuple[str, str]) -> SignificanceResult:
+        *model, name = (metric,) if isinstance(metric, str) else metric
+        wanted = catalogue[name].id
+        for place, result in enumerate(self.results):
+            if result.metric == wanted and model == list(self.models[place : place + 1]):
                 return result
-        raise ArgumentError("metric", f"{wanted!r} was not tested")
+        problem = "is not a model and a metric that were tested" if self.models else "was not tested"
+        raise ArgumentError("metric", f"{metric!r} {problem}")
 
     def __len__(self) -> int:
         return len(self.results)
 
     @property
-    def rejected(self) -> tuple[str, ...]:
-        """Metrics that are significant at `alpha` after correction."""
-        both = zip(self.results, self.adjusted, strict=True)
-        return tuple(result.metric for result, pvalue in both if pvalue <= self.alpha)
+    def rejected(self) -> tuple[Any, ...]:
+        """Metrics that are significant at `alpha` after correction; pairs of model and metric for several models."""
+        metrics = [result.metric for result in self.results]
+        names = zip(self.models, metrics, strict=True) if self.models else metrics
+        return tuple(name for name, pvalue in zip(names, self.adjusted, strict=True) if pvalue <= self.alpha)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values that JSON can represent.
@@ -245,15 +251,25 @@ class SignificanceTable(Result):
         Returns
         -------
         dict
-            The correction, the significance level and one entry per metric.
+            The correction, the significance level and one entry per metric and model.
         """
-        rows = [{**r.to_dict(), "adjusted": a} for r, a in zip(self.results, self.adjusted, strict=True)]
-        return {"correction": self.correction, "alpha": self.alpha, "results": rows}
+        results = [result.to_dict() for result in self.results]
+        return {"correction": self.correction, "alpha": self.alpha, "results": self._rows(results)}
+
+    def _rows(self, results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The fields of each result with its model and its adjusted p-value."""
+        named = [{"model": model} for model in self.models] or [{} for _ in results]
+        each = zip(named, results, self.adjusted, strict=True)
+        return [{**name, **fields, "adjusted": adjusted} for name, fields, adjusted in each]
 
     def _columns(self) -> dict[str, list[Any]]:
-        rows = [{**r._fields(), "adjusted": a} for r, a in zip(self.results, self.adjusted, strict=True)]
+        rows = self._rows([result._fields() for result in self.results])
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [[*r._cells(), pvalue_text(a)] for r, a in zip(self.results, self.adjusted, strict=True)]
-        return [*HEADINGS, self.correction], rows
+        if not self.models:
+            return [*HEADINGS, self.correction], rows
+        verdicts = ["significant" if pvalue <= self.alpha else "not significant" for pvalue in self.adjusted]
+        rows = [[name, *row, verdict] for name, row, verdict in zip(self.models, rows, verdicts, strict=True)]
+        return ["model", *HEADINGS, self.correction, f"at {self.alpha:g}"], rows

@@ -12,7 +12,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -197,10 +197,6 @@ def _wrapped(text: str, indent: str = "") -> str:
     )
 
 
-def _indented(text: str) -> str:
-    return _wrapped(text, "    ")
-
-
 def _as_rst(text: str) -> str:
     """Inline Markdown as reStructuredText: formulas, links between metrics, code."""
     text = re.sub(r"\[(\w+)\]\(\w+\.md\)", r"`\1`", text)
@@ -211,11 +207,6 @@ def _as_rst(text: str) -> str:
         else:
             parts[place] = re.sub(r"(?<!`)`([^`\n]*[=\"'][^`\n]*)`(?!`)", r"``\1``", part)
     return "".join(parts)
-
-
-def _paragraphs(text: str) -> str:
-    """Paragraphs of Markdown, wrapped, with blank lines between."""
-    return "\n\n".join(_wrapped(_as_rst(paragraph)) for paragraph in text.split("\n\n"))
 
 
 def signature_of(metric: Metric) -> list[str]:
@@ -317,7 +308,11 @@ def _template() -> Any:
 
     loader = PackageLoader("calibrant", "metrics")
     templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701
-    templates.filters |= {"indented": _indented, "number": _number, "paragraphs": _paragraphs}
+    templates.filters |= {
+        "indented": partial(_wrapped, indent="    "),
+        "number": _number,
+        "paragraphs": lambda text: "\n\n".join(_wrapped(_as_rst(part)) for part in text.split("\n\n")),
+    }
     return templates.get_template("docstring.jinja")
 
 

@@ -4,11 +4,9 @@ from .calibration import WindowCalibration as WindowCalibration
 from .changepoint import EDetector as EDetector
 from .drift import DriftReport as DriftReport
 from .drift import DriftResult as DriftResult
-from .fleet import FleetModel as FleetModel
 from .fleet import FleetStatus as FleetStatus
 from .fleet import ModelStatus as ModelStatus
 from .fleet import fleet_status as fleet_status
-from .fleet import load_fleet as load_fleet
 from .labelfree import AccuracyEstimate as AccuracyEstimate
 from .labelfree import ChangeReading as ChangeReading
 from .labelfree import ConfidenceSummary as ConfidenceSummary

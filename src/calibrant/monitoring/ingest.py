@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.exact_sums import CellSums
-from ..errors import InputError, InputTypeError, LensError, ShapeError
+from ..errors import InputError, InputTypeError, LensError, ProbabilityError, ShapeError
 from ..input.convert import Column, as_entries, column
 from ..input.grouping import one_group_column
 from ..input.labels import encode_labels
@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 WHOLE_ID = re.compile(WHOLE)
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+CONVERT = "give probabilities as in the reference data: drop invalid rows, rescale sums, and convert logits before"
 UNKNOWN = -1
 """Code of a missing label."""
 ALL_ROWS = "null"
@@ -103,7 +104,10 @@ def read_arrivals(
     scores = column(y_prob, "y_prob").array
     n = len(scores)
     form: Any = "confidence" if settings.kind == "confidence" else "prob"
-    p = Predictions.derived(np.zeros(n, np.int64), scores, input=form)
+    try:
+        p = Predictions.derived(np.zeros(n, np.int64), scores, input=form)
+    except ProbabilityError as error:
+        raise error.replaced(remedy=CONVERT) from None
     if p.kind != settings.kind or p.k != settings.k:
         raise ShapeError(
             "y_prob",

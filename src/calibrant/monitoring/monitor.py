@@ -337,8 +337,7 @@ class Monitor:
         groups: Any = None,
         delivery: str | None = None,
         ood: Any = None,
-        now: Any = None,
-        max_ahead: str | None = "1d",
+        latest: Any = "auto",
     ) -> Update:
         """Add predictions, with the labels known so far.
 
@@ -361,11 +360,9 @@ class Monitor:
         ood : mapping of str to array-like, frame or array-like of shape (N,), optional
             Out-of-distribution scores of each row; required for, and limited to, those given to `create`. If there is one,
             it can be passed as an array.
-        now : str or datetime, optional
-            Current time, by default that of the machine. It only serves to recognize rows with a wrong time.
-        max_ahead : str or None, default "1d"
-            How far after `now` the time of a row may be, such as ``"1h"``; None for any time. A single row of next year
-            would close all windows until then, and end the wait for their labels.
+        latest : str, datetime or None, default "auto"
+            Latest time that a row may have, by default one day after the time of the machine; None for any time. A single row
+            of next year would close all windows until then, and end the wait for their labels.
 
         Returns
         -------
@@ -375,7 +372,7 @@ class Monitor:
         Raises
         ------
         InputError
-            If a known id has another prediction, a delivery other rows, a time is more than `max_ahead` after `now`, or an
+            If a known id has another prediction, a delivery other rows, a time is after `latest`, or an
             out-of-distribution score is missing or unknown.
         GroupError
             If groups are missing.
@@ -386,7 +383,7 @@ class Monitor:
         rows = read_arrivals(y_true, y_prob, settings=self.settings, when=when, ids=ids, groups=groups, ood=ood)
         if when is not None:
             self._require_time()
-            _check_ahead(rows, now, max_ahead)
+            _check_times(rows, latest)
         with self._store.write() as db:
             begun = len(db.events())
             rows = _with_known_groups(db, rows)
@@ -790,18 +787,17 @@ def _is_repeated(db: Transaction, rows: Arrivals, delivery: str | None) -> bool:
     return True
 
 
-def _check_ahead(rows: Arrivals, now: Any, max_ahead: str | None) -> None:
-    """Raise for times after the current one, which would close all windows until then."""
-    if max_ahead is None or rows.time is None:
+def _check_times(rows: Arrivals, latest: Any) -> None:
+    """Raise for times to come, which would close all windows until then."""
+    if latest is None or rows.time is None:
         return
-    allowed = read_duration(max_ahead, "max_ahead")
-    moment = int(time.time() * SECOND) if now is None else read_time(now, "now")
-    ahead = rows.time > moment + allowed
+    tomorrow = int(time.time() * SECOND) + read_duration("1d", "latest")
+    end = tomorrow if latest == "auto" else read_time(latest, "latest")
+    ahead = rows.time > end
     if ahead.any():
         row = int(np.argmax(ahead))
-        words = WindowRule(allowed, None).words
-        problem = f"{time_text(int(rows.time[row]))} is more than {words} after the current time ({time_text(moment)})"
-        remedy = "correct the time, drop the row, or pass max_ahead if the time is right"
+        problem = f"{time_text(int(rows.time[row]))} is after the latest accepted time ({time_text(end)})"
+        remedy = "correct the time, drop the row, or pass latest if the time is right"
         raise InputError("when", problem, remedy, row=row, count=int(ahead.sum()))
 
 

@@ -231,13 +231,6 @@ class Store:
             if connection is not None:
                 connection.close()
 
-    def is_unfinished(self) -> bool:
-        """Whether its creation was interrupted. A file of no bytes is rather one that lost its content."""
-        if isinstance(self.database, Sqlite) and not os.path.getsize(self.database.path):
-            return False
-        with self._connected(writing=False) as connection:
-            return self.database.is_empty(connection)
-
     def _require_empty(self, connection: Connection) -> None:
         if not self.database.is_empty(connection):
             raise FileError(str(self.path), "already exists", "choose another name")

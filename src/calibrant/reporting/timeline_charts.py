@@ -156,8 +156,8 @@ def _drawn(at: Any, value: float, what: str, run: int, most: float) -> Evidence:
     return Evidence(at, min(max(value, SMALLEST), most), what, run, mark)
 
 
-def _evidence_values(status: MonitorStatus) -> list[Evidence]:
-    """Return the e-values of the sequential test and of the change detector after each window.
+def _evidence(status: MonitorStatus) -> list[Spec]:
+    """Return the chart of the e-values of the sequential test and of the change detector after each window.
 
     In the window of its alarm the detector restarts; its value is then known only to have reached the alarm threshold.
     """
@@ -173,11 +173,6 @@ def _evidence_values(status: MonitorStatus) -> list[Evidence]:
         elif w.e_value is not None and w.window in reached:
             evidence.append(Evidence(_at(status, w), level, SINCE_ANY, run, MORE))
             run += 1
-    return evidence
-
-
-def _evidence(status: MonitorStatus) -> list[Spec]:
-    evidence = _evidence_values(status)
     if not evidence:
         return []
     levels = [{"y": value} for value in (1 / status.process.alpha, status.detector.run_length)]

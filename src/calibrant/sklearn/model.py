@@ -142,7 +142,11 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             raise ArgumentError("y", "is missing; this estimator requires y to be passed, but the target y is None")
         wanted, estimator = self._wanted_scores(), self._estimator()
         X, y = indexable(X, _read_labels(y))
-        weight = None if sample_weight is None else _read_weights(sample_weight, len(y))
+        weight = None
+        if sample_weight is not None:
+            written = column(sample_weight, "sample_weight").array
+            read_weights(written, None, len(y))
+            weight = np.asarray(written, dtype=np.float64)
         fixed = self.cv == "prefit" if isinstance(self.cv, str) else isinstance(estimator, FrozenEstimator)
         params, splitting = self._route(estimator, sample_weight, fit_params, fixed)
         if fixed:
@@ -306,12 +310,6 @@ def _read_labels(y: Any) -> Any:
             raise LabelError("y", f"{missing} missing labels", "drop or fill these rows") from error
         raise
     return labels
-
-
-def _read_weights(sample_weight: Any, n: int) -> Floats:
-    weight = column(sample_weight, "sample_weight").array
-    read_weights(weight, None, n)
-    return np.asarray(weight, dtype=np.float64)
 
 
 def _weight_keywords(estimator: Any, weight: Any) -> dict[str, Any]:

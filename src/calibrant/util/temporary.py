@@ -29,7 +29,13 @@ def process_folder() -> Path:
         if not (place in _folders and _folders[place].exists()):
             remove_leftovers(Path(place), "calibrant-[0-9]*-*")
             folder = Path(place, f"calibrant-{os.getpid()}-{token_hex(4)}")
-            atexit.register(_remove, folder, os.getpid())  # before it exists, so that no signal comes between
+            process = os.getpid()
+
+            def remove() -> None:
+                if os.getpid() == process:  # a copy of the process uses the same folder
+                    shutil.rmtree(folder, ignore_errors=True)
+
+            atexit.register(remove)  # before the folder exists, so that no signal comes between
             claim(folder, lambda path: os.mkdir(path, 0o700))
             _folders[place] = folder
     except OSError as error:
@@ -42,11 +48,6 @@ def process_folder() -> Path:
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
     """Return a new folder within that of this process, removed at the end of its ``with`` statement."""
     return tempfile.TemporaryDirectory(dir=process_folder())
-
-
-def _remove(folder: Path, process: int) -> None:
-    if os.getpid() == process:  # a copy of the process uses the same folder
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def claim(path: Path, make: Callable[[Path], None]) -> Callable[[], None]:

@@ -121,7 +121,10 @@ class Dossier(Result):
         return self._render("dossier_html.jinja", autoescape=True)
 
     def _markdown(self) -> str:
-        text = self._render("dossier_markdown.jinja", autoescape=False, plain=markdown_text, table_of=_markdown_rows)
+        def table_of(rows: Sequence[Sequence[Any]], headings: Sequence[str]) -> str:
+            return "\n".join(markdown_table(list(headings), rows))
+
+        text = self._render("dossier_markdown.jinja", autoescape=False, plain=markdown_text, table_of=table_of)
         return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
     def _render(self, form: str, *, autoescape: bool, **filters: Any) -> str:
@@ -147,10 +150,6 @@ class Dossier(Result):
             )
         )
         return page
-
-
-def _markdown_rows(rows: Sequence[Sequence[Any]], headings: Sequence[str]) -> str:
-    return "\n".join(markdown_table(list(headings), rows))
 
 
 NAMED = {

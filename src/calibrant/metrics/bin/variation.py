@@ -56,10 +56,6 @@ def _iqv(q: Floats) -> Floats:
     return q.shape[1] / (q.shape[1] - 1) * (1 - np.square(q).sum(axis=1))
 
 
-def _wilcox_ratio(q: Floats) -> Floats:
-    return q.shape[1] / (q.shape[1] - 1) * (1 - q.max(axis=1))
-
-
 def _average_deviation(q: Floats) -> Floats:
     k = q.shape[1]
     return np.clip(1 - k / (2 * (k - 1)) * np.abs(q - 1 / k).sum(axis=1), 0, 1)
@@ -83,7 +79,7 @@ MEASURES: dict[str, Measure] = {
     "entropy": entropy,
     "confidence": lambda q: q[:, 0],
     "freeman_variation_ratio": lambda q: 1 - q.max(axis=1),
-    "wilcox_variation_ratio": _wilcox_ratio,
+    "wilcox_variation_ratio": lambda q: q.shape[1] / (q.shape[1] - 1) * (1 - q.max(axis=1)),
     "iqv": _iqv,
     "gini": lambda q: 1 - np.square(q).sum(axis=1),
     "avdev": _average_deviation,

@@ -184,16 +184,15 @@ def _median_distance(cloud: Cloud, metric: str, scale: float) -> float:
         key.update(array.tobytes())
     known = _KNOWN.get(key.digest())
     if known is None:
-        known = _median_of_many(points, metric, scale) if many else _median_of_few(cloud, metric, scale)
+        if many:
+            distance = _distances(points, metric)
+            known = float(np.median(scale * distance)) or scale * float(distance.mean()) or math.inf
+        else:
+            known = _median_of_few(cloud, metric, scale)
         if len(_KNOWN) >= MOST_KNOWN:
             _KNOWN.clear()
         _KNOWN[key.digest()] = known
     return known
-
-
-def _median_of_many(points: Floats, metric: str, scale: float) -> float:
-    distance = _distances(points, metric)
-    return float(np.median(scale * distance)) or scale * float(distance.mean()) or math.inf
 
 
 def _median_of_few(cloud: Cloud, metric: str, scale: float) -> float:
