@@ -78,19 +78,13 @@ def causes_part(causes: dict[str, Any]) -> Part:
         "bias": {number: float(np.mean(values)) for number, values in causes["bias"].items()},
     }
     reason = fill(TEXTS["causes"]["reason"], names)
-    tables = [
-        Table(
-            ("bias-corrected temperature, CIFAR-100: rows of the fit", "accuracy, less as trained", "± over splits"),
-            [
-                [number, float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None]
-                for number, values in causes["bias"].items()
-            ],
-        ),
-        Table(
-            ("mean entropy", *next(iter(found.values()))),
-            [[title, *(round(value, 4) for value in one.values())] for title, one in found.items()],
-        ),
+    heads = ("bias-corrected temperature, CIFAR-100: rows of the fit", "accuracy, less as trained", "± over splits")
+    changes = [
+        [number, float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None]
+        for number, values in causes["bias"].items()
     ]
+    lines = [[title, *(round(value, 4) for value in one.values())] for title, one in found.items()]
+    tables = [Table(heads, changes), Table(("mean entropy", *next(iter(found.values()))), lines)]
     return Part(
         "causes",
         tables=tables,

@@ -135,21 +135,19 @@ def intervals_part(found: dict[str, Results], pictures: Path) -> Part:
         Table((head, "model", *WORDS), _interval_lines(found, shown, key))
         for key, head in (("outside", "rates outside the interval by"), ("rows", "rows"))
     ]
-    rows = [
-        Row(
-            "CIFAR-100, medium interval, temperature: outside",
-            0.0,
-            mean(results, TEMPERATURE, "intervals", "outside", 1),
-        ),
-        Row("the same by chance", None, mean(results, TEMPERATURE, "intervals", "outside_chance", 1)),
-    ]
+    asked = (
+        ("CIFAR-100, medium interval, temperature: outside", 0.0, "outside"),
+        ("the same by chance", None, "outside_chance"),
+    )
+    note = "another network and data set"
+    rows = [Row(what, known, mean(results, TEMPERATURE, "intervals", key, 1), note=note) for what, known, key in asked]
     caption = (
         "How far rates of bins lie outside the word that was used, and how many rows get the word *medium*, "
         "for each set and model."
     )
     return Part(
         "intervals",
-        [Row(row.what, row.published, row.ours, note="another network and data set") for row in rows],
+        rows,
         tables,
         [("practical_intervals.png", caption)],
         {"least": str(LEAST)},

@@ -65,18 +65,11 @@ def scenario_table(chosen: list[bias.Scenario], data: Path | None) -> Table:
     lines = []
     for of in chosen:
         rows = answers(data, bias.IMITATED[of.name][0]) if of.real and data is not None else None
-        lines.append(
-            [
-                of.name,
-                of.words,
-                f"Beta({of.distribution[0]:.3g}, {of.distribution[1]:.3g})",
-                bias.truth_of(of, bias.MEAN_GAP, "ece"),
-                bias.truth_of(of, bias.ROOT, "rmsce"),
-                None if rows is None else float(cal.ece(rows.y, rows.p)),
-            ]
-        )
-    for line in lines:
-        line[3:5] = [0.0 if abs(value) < 1e-12 else value for value in line[3:5]]
+        truths = [bias.truth_of(of, bias.MEAN_GAP, "ece"), bias.truth_of(of, bias.ROOT, "rmsce")]
+        truths = [0.0 if abs(value) < 1e-12 else value for value in truths]
+        real = None if rows is None else float(cal.ece(rows.y, rows.p))
+        scores = f"Beta({of.distribution[0]:.3g}, {of.distribution[1]:.3g})"
+        lines.append([of.name, of.words, scores, *truths, real])
     return Table(
         ["scenario", "what", "scores", "true mean gap", "true root mean square", "ece of the real rows"], lines
     )

@@ -28,4 +28,6 @@ def test_a_run_depends_on_its_number_alone(name: str) -> None:
     case = thin_data.STUDIES[name].cases[0]
     first, again = (thin_data.one_run(name, case, 3) for _ in range(2))
     assert first == again
+    # The generator of a run is made from the text of its setting.
+    assert repr(thin_data.STUDIES["summary"].cases[0]) == "{'shape': (1.0, 12.0), 'n': 80, 'slope': 1.0}"
     assert all(isinstance(held, bool) for held, _ in first.values())

@@ -44,7 +44,7 @@ def turned(probs: Any) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("make", [cal.VectorScaling, cal.DirichletCalibration, cal.TemperatureScaling])
+@pytest.mark.parametrize("make", [cal.VectorScaling, cal.TemperatureScaling])
 def test_columns_name_the_classes(make: Any, library: str) -> None:
     plain = make().fit(FITTED.y_prob, FITTED.y_true)
     calibrator = make().fit(table(FITTED.y_prob, library=library), LABELS)

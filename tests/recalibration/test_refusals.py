@@ -124,12 +124,18 @@ def test_right_predictions_only_are_said() -> None:
             cal.BetaCalibration(multiclass="top_versus_all").fit(P4, y)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
 def test_separated_labels_get_a_remedy_that_there_is() -> None:
     y = (P2 > 0.5).astype(int)
     for calibrator in (cal.BetaCalibration(), cal.QuadraticLogit(), cal.ScalingBinning()):
         with pytest.raises(cal.errors.UndefinedMetricError, match=r"^y: .*separates.*PlattScaling") as caught:
             calibrator.fit(P2, y)
         assert "firth" not in str(caught.value)
+    for labels in (y, 1 - y):
+        for calibrator in (cal.PlattScaling(targets="plain"), cal.ScalingBinning()):
+            with pytest.raises(cal.errors.UndefinedMetricError, match='targets="smoothed"'):
+                calibrator.fit(P2, labels)
+        assert probabilities(cal.PlattScaling().fit(P2, labels).predict_proba(P2[:50] / 2))
 
 
 SWAPPED = r"^scores: looks swapped with y, which contains fractions instead of labels; pass \(scores, y\): scores first, labels second"
@@ -198,17 +204,3 @@ def test_a_prior_estimate_reads_as_a_test_against_no_shift() -> None:
     assert "; test of no shift: likelihood ratio" in repr(found)
     with pytest.raises(cal.errors.ShapeError, match=r"^probs: is empty"):
         cal.recalibration.prior_shift_em([], 0.5)
-
-
-def test_the_words_of_other_packages_are_translated() -> None:
-    rng = np.random.default_rng(0)
-    p = rng.random(60)
-    y = (rng.random(60) < p).astype(int)
-    cases: list[tuple[Any, type[Exception], str]] = [
-        (lambda: cal.ece(preds=p, target=y), cal.errors.UnknownArgumentError, "preds: .*; use y_prob"),
-        (lambda: cal.ece(y_prob=p, target=y), cal.errors.UnknownArgumentError, "target: .*; use y_true"),
-        (lambda: cal.ece(), cal.errors.InputTypeError, "y_true: is missing; pass"),
-    ]
-    for call, kind, text in cases:
-        with pytest.raises(kind, match=text):
-            call()

@@ -57,13 +57,6 @@ def test_labels_that_are_no_numbers(labels: Any) -> None:
         ct.collect(nn.Identity(), [(x, y), (x, labels)])
 
 
-def test_one_column_of_labels_for_each_class() -> None:
-    x, y = rows()
-    for labels in (nn.functional.one_hot(y, 4), torch.zeros(12, 7)):
-        with raises(ShapeError, "labels"):
-            ct.collect(nn.Identity(), [(x, labels)])
-
-
 def test_one_tensor_is_not_several_outputs() -> None:
     x, y = rows(4)
     # Four rows of four classes: a row of them would pass for the outputs of four rows.

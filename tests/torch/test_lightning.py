@@ -128,7 +128,7 @@ def test_outputs_of_one_event_and_of_other_steps(tmp_path: Any) -> None:
     probs = net.layer(X)[:, 0].sigmoid().detach().numpy()
     assert callback.values["val/ece"] == pytest.approx(cal.ece(marked.numpy()[used], probs[used]), abs=1e-6)
     # Labels as binary cross-entropy takes them.
-    for labels in (marked.float(), marked[:, None], marked.double()[:, None]):
+    for labels in (marked[:, None], marked.double()[:, None]):
         other = CalibrationCallback(["ece"], ignore_index=-1, diagram=False)
         rows = DataLoader(TensorDataset(X, labels), batch_size=8)
         trainer(tmp_path, other).validate(net, rows, verbose=False)

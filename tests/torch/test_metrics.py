@@ -143,7 +143,7 @@ def test_ties_go_to_the_lowest_class() -> None:
 
 
 @single_and_double
-@pytest.mark.parametrize("k", [3, 5, 33, 300])
+@pytest.mark.parametrize("k", [3, 33, 120])
 def test_every_class_gives_the_bits_of_the_library(dtype: Any, k: int) -> None:
     probs, labels = drawn(k=k, n=200 if k > 100 else 2000, dtype=dtype)
     probs[:100] = np.eye(k)[np.arange(100) % k]  # all and nothing
@@ -254,19 +254,15 @@ def test_groups_are_kept_apart() -> None:
     assert float(error.compute()) == pytest.approx(cal.ece(labels, flat), abs=1e-14)
 
 
-def test_values_by_class_and_group() -> None:
+def test_values_by_class() -> None:
     probs, labels = drawn(k=4)
     metric = filled(CalibrationMetric("cwce", 4), probs, labels)
     by_class = metric.compute_by("classes")
     for k, value in by_class.items():
         assert float(value) == pytest.approx(cal.ece(labels == k, probs[:, k]), abs=1e-12)
     assert float(metric.compute()) == pytest.approx(np.mean([float(value) for value in by_class.values()]), abs=1e-12)
-    grouped = filled(CalibrationMetric("ece", 4, num_groups=2), probs, labels, labels % 2)
-    assert float(grouped.compute_by("groups")[1]) == pytest.approx(
-        cal.ece(labels[labels % 2 == 1], probs[labels % 2 == 1])
-    )
     with raises(ArgumentError, "what"):
-        grouped.compute_by("classes")
+        CalibrationMetric("ece", 4, num_groups=2).compute_by("classes")
     with pytest.raises(ArgumentError, match="groups"):
         MulticlassCalibrationError(4).compute_by("classes")
 
@@ -303,39 +299,6 @@ def test_a_metric_of_whole_rows_is_refused_when_made() -> None:
 
 
 # The binned error under the names of torchmetrics.
-
-
-def by_hand(probs: Any, labels: Any, bins: int, norm: str) -> float:
-    """The error by its definition, bin after bin, in exact sums."""
-    score, hit = probs.max(axis=1), probs.argmax(axis=1) == labels
-    gaps, shares = [], []
-    for k in range(bins):
-        inside = (score > k / bins) & (score <= (k + 1) / bins)
-        if inside.any():
-            gaps.append(abs(math.fsum(score[inside]) - hit[inside].sum()) / inside.sum())
-            shares.append(inside.mean())
-    if norm == "max":
-        return max(gaps)
-    power = 1 if norm == "l1" else 2
-    return math.fsum(share * gap**power for share, gap in zip(shares, gaps, strict=True)) ** (1 / power)
-
-
-@pytest.mark.parametrize("norm", ["l1", "l2", "max"])
-@pytest.mark.parametrize("bins", [4, 7, 15, 40])
-def test_the_numbers_of_torchmetrics(norm: Any, bins: int) -> None:
-    # Off the edges and below 1, where no fault of theirs shows.
-    probs, labels = drawn(n=4000, k=5, seed=3, dtype=np.float64)
-    probs = 0.9 * probs + 0.02
-    tm = pytest.importorskip("torchmetrics.functional.classification", reason="NO TORCHMETRICS to compare with")
-    preds, target = put(probs, labels)
-    ours = MulticlassCalibrationError(5, bins, norm)
-    theirs = tm.multiclass_calibration_error(preds, target, 5, bins, norm)
-    assert float(ours(preds, target)) == pytest.approx(float(theirs), abs=1e-5)  # they add up in float32
-    assert float(ours.compute()) == pytest.approx(by_hand(probs, labels, bins, norm), abs=1e-13)
-    assert float(ours.compute()) == float(ours(preds, target))
-    event = BinaryCalibrationError(bins, norm)
-    theirs = tm.binary_calibration_error(preds[:, 0].contiguous(), (target == 0).long(), bins, norm)
-    assert float(event(preds[:, 0], target == 0)) == pytest.approx(float(theirs), abs=1e-9)
 
 
 def test_one_entry_outside_never_turns_a_batch_into_logits() -> None:
@@ -477,7 +440,7 @@ def test_forward_gives_the_batch_and_adds_it() -> None:
     assert metric.sketch() == cal.Sketch.of(labels, probs)
 
 
-def test_merge_and_state(tmp_path: Any) -> None:
+def test_merge() -> None:
     probs, labels = drawn(n=1000)
     whole = filled(SketchMetric(5), probs, labels)
     first, second = filled(SketchMetric(5), probs[:1], labels[:1]), filled(SketchMetric(5), probs[1:], labels[1:])
@@ -485,26 +448,8 @@ def test_merge_and_state(tmp_path: Any) -> None:
     by_state.merge_state(second.metric_state)
     first.merge_state(second)
     assert first.sketch() == by_state.sketch() == whole.sketch()
-    whole.persistent(True)
-    torch.save(whole.state_dict(), tmp_path / "state.pt")
-    again = SketchMetric(5)
-    again.load_state_dict(torch.load(tmp_path / "state.pt", map_location="cpu"))
-    filled(again, probs, labels)
-    assert again.sketch() == whole.sketch().merge(whole.sketch())
     with raises(InputTypeError, "incoming_state"):
         whole.merge_state(SketchMetric(5, input="logit"))
-
-
-def test_inference_mode_and_gradients_leave_no_trace() -> None:
-    probs, labels = drawn(n=500)
-    metric = SketchMetric(5)
-    preds, target = put(probs, labels)
-    with torch.inference_mode():
-        metric.update(preds * 1.0, target)
-        metric(preds * 1.0, target)
-    metric.update(preds.clone().requires_grad_(), target)
-    assert not metric.sums.requires_grad
-    assert metric.sketch().n == 1500
 
 
 def test_a_collection_fills_shared_sums_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -527,13 +472,7 @@ def test_a_collection_fills_shared_sums_once(monkeypatch: pytest.MonkeyPatch) ->
     calls.clear()  # the first batch shows which metrics have the same state
     both.update(*put(probs[300:600], labels[300:600]))
     assert len(calls) == 2
-    batch = both(*put(probs[600:], labels[600:]))
-    assert float(batch["val/ece"]) == pytest.approx(cal.ece(labels[600:], probs[600:]), abs=1e-14)
-    found = both.compute()
-    expected = {"ece": cal.ece(labels, probs), "rms": cal.ece(labels, probs, norm=2), "cwce": cal.cwce(labels, probs)}
-    for name, value in expected.items():
-        assert float(found[f"val/{name}"]) == pytest.approx(value, abs=1e-12)
-    assert both["smece"].sketch() == cal.Sketch.of(labels, probs)
+    assert both["smece"].sketch() == cal.Sketch.of(labels[:600], probs[:600])
     both.reset()
     with pytest.warns(UserWarning, match="was called before"), pytest.raises(UndefinedMetricError):
         both.compute()

@@ -112,6 +112,8 @@ def test_labels_that_are_words_name_the_classes(tmp_path: Path) -> None:
     assert (found[0] + found[1] + found[2]).n == 180
     assert found[0] == found[2] == cal.Sketches.of(cal.Predictions(np.where(y, "yes", "no"), p, classes=["no", "yes"]))
     assert cal.evaluate(found[0], metrics=["ece"]).header.positive == "yes"
+    signed = table(tmp_path / "s.parquet", label=2 * y - 1, prob=p)
+    assert cal.scan(signed, classes=[-1, 1]).sketch() == cal.Sketch.of(y, p)
 
 
 def test_the_header_of_two_columns_has_shares(tmp_path: Path) -> None:
@@ -162,36 +164,6 @@ def test_text_and_databases(tmp_path: Path) -> None:
     assert cal.scan(tmp_path / "store.duckdb", table="preds") == whole
 
 
-def test_labels_with_names(tmp_path: Path) -> None:
-    y, p = two_classes(120)
-    words = np.array(["no", "yes"])[y]
-    file = table(tmp_path / "p.parquet", label=words, prob=p)
-    assert cal.scan(file, classes=["no", "yes"]).sketch() == cal.Sketch.of(y, p)
-    assert cal.scan(file) == cal.scan(file, classes=["no", "yes"])
-    other = table(tmp_path / "o.parquet", label=np.array(["cat", "dog"])[y], prob=p)
-    with pytest.raises(cal.errors.LabelError):
-        cal.scan(other)
-    signed = table(tmp_path / "s.parquet", label=2 * y - 1, prob=p)
-    assert cal.scan(signed, classes=[-1, 1]).sketch() == cal.Sketch.of(y, p)
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "words"),
-    [
-        ({"prob": (7, 1.5)}, cal.errors.ProbabilityError, r'prob: .* got 1\.5 in "prob" in row 7 of .*p\.parquet'),
-        ({"prob": (7, -0.1)}, cal.errors.ProbabilityError, r'prob: .* got -0\.1 in "prob" in row 7 of .*p\.parquet'),
-        ({"label": (5, 3)}, cal.errors.LabelError, r"label: .* got '3' in row 5 of .*p\.parquet"),
-    ],
-)
-def test_bad_rows_are_named(tmp_path: Path, change: dict[str, Any], error: Any, words: str) -> None:
-    y, p = two_classes(60)
-    columns = {"label": y, "prob": p}
-    for name, (row, value) in change.items():
-        columns[name][row] = value
-    with pytest.raises(error, match=words):
-        cal.scan(table(tmp_path / "p.parquet", **columns))
-
-
 def test_rows_must_sum_to_one_and_have_a_group(tmp_path: Path) -> None:
     y, p, _ = three_classes(40)
     p[11] *= 0.9
@@ -232,9 +204,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     y, p = two_classes(30)
     file = table(tmp_path / "p.parquet", y=y, p=p)
     for words, error in (
-        ({"where": "nope > 1"}, cal.errors.ArgumentError),
         ({"where": "1 = 1; DROP TABLE x"}, cal.errors.ArgumentError),
-        ({"where": "p > (SELECT 1)"}, cal.errors.ArgumentError),
         ({"label": "truth"}, cal.errors.ColumnError),
         ({"classes": [1, 2, 3]}, cal.errors.ArgumentError),
         ({"lenses": ["class:9"]}, cal.errors.ArgumentError),
@@ -342,6 +312,10 @@ def test_columns_of_many_types(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
+        ("1 AS y, 1.5 AS p", r'prob: .* got 1\.5 in "p" in row 0 of .*p\.parquet'),
+        ("1 AS y, -0.1 AS p", r'prob: .* got -0\.1 in "p" in row 0 of .*p\.parquet'),
+        ("3 AS y, 0.5 AS p", r"label: .* got '3' in row 0 of .*p\.parquet"),
+        ("'cat' AS y, 0.5 AS p", r"label: .* got 'cat' in row 0 of .*p\.parquet"),
         ("0.7 AS y, 0.5 AS p", r"label: .* got '0\.7' in row 0 of .*p\.parquet"),
         ("[1] AS y, 0.5 AS p", r"INTEGER\[\]"),
         ("1 AS y, 'half' AS p", """prob: expected numbers in "p", got the text 'half' in row 0"""),
@@ -402,7 +376,14 @@ def test_a_file_counts_once_whatever_names_it_has(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize(
     "where",
-    ["p > 0) LIMIT (3", "p > 0) GROUP BY ALL HAVING (1 = 1", "p > ?", " ", "p IN (SELECT 1)", "p > 0) USING SAMPLE (3"],
+    [
+        "p > 0) LIMIT (3",
+        "p > 0) GROUP BY ALL HAVING (1 = 1",
+        "p > ?",
+        " ",
+        "p IN (SELECT 1)",
+        "p > 0) USING SAMPLE (3",
+    ],
 )
 def test_a_condition_is_one_expression(tmp_path: Path, where: str) -> None:
     y, p = two_classes(30)
@@ -520,8 +501,3 @@ def test_two_columns_of_one_name_are_an_error(tmp_path: Path, ending: str, secon
         path.write_text("\n".join(map(separator.join, [names, ["0", "0.1", "0.2"], ["1", "0.8", "0.7"]])) + "\n")
     with pytest.raises(cal.errors.FileError):
         cal.scan(path, label="y", prob="p")
-
-
-def test_a_name_with_a_number_is_a_column_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text("y,p,p_1\n0,0.1,0.2\n1,0.8,0.7\n")
-    assert cal.scan(tmp_path / "rows.csv", label="y", prob="p_1").sketch().mean_score == pytest.approx(0.45)
