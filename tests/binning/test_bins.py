@@ -21,8 +21,6 @@ from calibrant.views.lenses import parse_lens
 from tests.calling import call, raises
 from tests.in_turn import in_turn, spread
 
-ON_EDGES = [0, 0.1, 0.2, 0.25, 0.5, 0.75, 1]
-
 
 def view(score: Any, outcome: Any = None, **weights: Any) -> View:
     """A view of checked predictions; all outcomes are 0 where none are given."""
@@ -32,44 +30,6 @@ def view(score: Any, outcome: Any = None, **weights: Any) -> View:
 
 def cells(rule: Any, score: Any, **weights: Any) -> list[int]:
     return rule.cells(view(score, **weights))[0].tolist()
-
-
-@pytest.mark.parametrize(
-    ("rule", "expected"),
-    [
-        (EqualWidth(4), [0, 0, 0, 0, 1, 2, 3]),
-        (EqualWidth(4, closed="left"), [0, 0, 0, 1, 2, 3, 3]),
-        (Edges((0, 0.25, 0.5, 0.75, 1)), [0, 0, 0, 0, 1, 2, 3]),
-        (Edges((0, 0.25, 0.5, 0.75, 1), closed="left"), [0, 0, 0, 1, 2, 3, 3]),
-        (EqualWidth(1), [0] * 7),
-    ],
-)
-def test_a_score_on_an_edge_belongs_to_the_closed_side(rule: Any, expected: list[int]) -> None:
-    assert cells(rule, ON_EDGES) == expected
-    assert rule.table(view(ON_EDGES)).rows.tolist() == np.bincount(expected).tolist()
-
-
-@pytest.mark.parametrize("bins", [2, 3, 7, 10, 15, 49, 100, 1000])
-@pytest.mark.parametrize("weights", [{}, {"counts": True}])
-def test_edges_are_the_doubles_nearest_to_k_over_m(bins: int, weights: dict[str, Any]) -> None:
-    edges = np.array([k / bins for k in range(1, bins)])
-    score = np.concatenate([np.nextafter(edges, 0), edges, np.nextafter(edges, 1)])
-    weights = {"counts": np.full(len(score), 2)} if weights else {}
-    k = np.arange(bins - 1)
-    given = view(score, **weights)
-    assert EqualWidth(bins).cells(given)[0].tolist() == [*k, *k, *(k + 1)]
-    assert EqualWidth(bins, closed="left").cells(given)[0].tolist() == [*k, *(k + 1), *(k + 1)]
-    table = EqualWidth(bins).table(given)
-    assert table.edges.tolist() == [0, *edges, 1]
-    assert table.rows.tolist() == [2, *[3] * (bins - 2), 1]
-
-
-def test_single_precision_scores_are_widened_exactly_and_compared() -> None:
-    # The float32 nearest to 0.1 lies above 0.1, the one nearest to 0.7 below 0.7.
-    score = np.array([0.1, 0.7], np.float32)
-    assert cells(EqualWidth(10), score) == [1, 6]
-    assert cells(EqualWidth(10), score.astype(np.float64)) == [1, 6]
-    assert EqualWidth(10).table(view(score)).rows.nonzero()[0].tolist() == [1, 6]
 
 
 def test_equal_width_on_a_range() -> None:
@@ -186,23 +146,6 @@ def test_bins_of_a_range_can_be_reused_on_all_scores(limits: tuple[float, float]
     assert (again.edges[0], again.edges[-1]) == (0, 1)
 
 
-def test_equal_mass_without_ties_is_the_floor_rule() -> None:
-    score = [0.9, 0.1, 0.3, 0.2, 0.8, 0.5, 0.4]
-    table = EqualMass(3).table(view(score))
-    assert table.rows.tolist() == [3, 2, 2]
-    assert table.right.tolist() == [0.3, 0.5, 1.0]
-    assert table.left.tolist() == [0.0, 0.3, 0.5]
-    assert cells(EqualMass(3), score) == [2, 0, 0, 0, 2, 1, 1]
-
-
-def test_equal_mass_keeps_ties_together() -> None:
-    # Weight before the ties: 0, 4, 5 of 6, so bins floor(3 * 0 / 6), floor(3 * 4 / 6), floor(3 * 5 / 6).
-    score = [0.1, 0.1, 0.1, 0.1, 0.5, 0.9]
-    assert EqualMass(3).table(view(score)).rows.tolist() == [4, 2]
-    assert EqualMass(3).table(view([0.5] * 6)).rows.tolist() == [6]
-    assert cells(EqualMass(3), score) == [0, 0, 0, 0, 1, 1]
-
-
 def test_equal_mass_as_published_code_splits_ties() -> None:
     score = [0.1] * 4 + [0.5, 0.9, 0.95]
     assert EqualMass(3, ties="split").table(view(score)).rows.tolist() == [3, 2, 2]
@@ -221,11 +164,6 @@ def test_equal_mass_under_weights_counts_weight() -> None:
     for scale in (1, 0.1, 1e6 / 3):
         weights = [scale * count for count in counts]
         assert EqualMass(4).table(view(score, sample_weight=weights)).rows.tolist() == [1, 1, 2]
-
-
-def test_more_bins_than_rows() -> None:
-    assert EqualMass(5).table(view([0.2, 0.7])).rows.tolist() == [1, 1]
-    assert EqualWidth(1000).table(view([0.2, 0.7])).rows.sum() == 2
 
 
 @pytest.fixture
@@ -434,29 +372,6 @@ def test_one_number_for_all_metrics_gives_way_where_a_metric_cuts_by_other_means
 
 def test_a_users_own_rule() -> None:
     assert cal.ece([0, 1, 1], [0.2, 0.6, 0.9], binning=Halves(0.7)) == pytest.approx((0.2 + 0.1) / 3)
-
-
-@pytest.mark.parametrize(("method", "name"), [("clopper_pearson", "exact"), ("wilson", "wilson")])
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
-def test_intervals_agree_with_scipy(method: str, name: str, level: float) -> None:
-    rng = np.random.default_rng(2)
-    p = rng.random(200)
-    y = np.where(p < 0.1, 0, np.where(p > 0.9, 1, rng.random(200) < p)).astype(int)
-    table = cal.calibration_curve(y, p, bins=10).table
-    assert (table.rate[0], table.rate[-1]) == (0, 1)
-    lower, upper = table.interval(level, method)
-    for k in range(10):
-        hits, n = int(table.positives[k]), int(table.rows[k])
-        expected = stats.binomtest(hits, n).proportion_ci(level, method=name)
-        assert (lower[k], upper[k]) == pytest.approx((expected.low, expected.high), abs=1e-12)
-
-
-def test_jeffreys_intervals_are_quantiles_of_a_beta_distribution() -> None:
-    found = bin_table(view([0.1, 0.2, 0.3, 0.9, 0.9], [0, 1, 0, 1, 1]), binning_rule(2))
-    lower, upper = found.interval(0.9, "jeffreys")
-    assert (lower[0], upper[0]) == pytest.approx(stats.beta(1.5, 2.5).ppf([0.05, 0.95]))
-    # With nothing but hits the upper bound is 1 by convention.
-    assert (lower[1], upper[1]) == pytest.approx((stats.beta(2.5, 0.5).ppf(0.05), 1))
 
 
 def test_importance_weights_use_the_effective_size() -> None:

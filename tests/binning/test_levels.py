@@ -11,7 +11,6 @@ import pytest
 
 import calibrant as cal
 from calibrant.binning.parse import bin_table, binning_rule
-from calibrant.cli import main
 from calibrant.errors import ArgumentError, InputWarning, UndefinedMetricError
 from calibrant.views import View
 
@@ -177,29 +176,19 @@ def test_histogram_binning_by_level(stated: Any) -> None:
     assert chosen.method == "histogram_levels"
 
 
-def call(capsys: Any, *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    output = capsys.readouterr()
-    return int(stopped.value.code or 0), output.out, output.err
-
-
-def test_the_command_line_takes_levels(stated: Any, tmp_path: Path, capsys: Any) -> None:
+def test_the_command_line_takes_levels(stated: Any, tmp_path: Path, run: Any) -> None:
     y, p = stated
     path = tmp_path / "stated.csv"
     path.write_text("y,p\n" + "\n".join(f"{a},{b}" for a, b in zip(y, p, strict=True)))
     expected = cal.ece(y, p, bins="levels")
-    for option in ("--bins", "--binning"):
-        for stream in ([], ["--stream"]):
-            code, out, err = call(
-                capsys, "evaluate", path, option, "levels", "--metrics", "ece,drmsce_bcs", "--json", *stream
-            )
-            assert code == 0, err
-            values = {row["metric"]: row["value"] for row in json.loads(out)["metrics"]}
-            assert values["ece"] == pytest.approx(expected, abs=1e-12)
-            assert values["drmsce_bcs"] is not None
-    out = call(capsys, "assess", path, "--metric", "ece", "--bins", "levels", "--json")[1]
+    for options in (["--bins", "levels"], ["--binning", "levels", "--stream"]):
+        code, out, err = run("evaluate", path, *options, "--metrics", "ece,drmsce_bcs", "--json")
+        assert code == 0, err
+        values = {row["metric"]: row["value"] for row in json.loads(out)["metrics"]}
+        assert values["ece"] == pytest.approx(expected, abs=1e-12)
+        assert values["drmsce_bcs"] is not None
+    out = run("assess", path, "--metric", "ece", "--bins", "levels", "--json")[1]
     assert json.loads(out)["statistic"] == pytest.approx(expected)
-    code, out, err = call(capsys, "evaluate", path, "--bins", "lots")
+    code, out, err = run("evaluate", path, "--bins", "lots")
     assert code == 2
     assert "levels for one bin per distinct score; got 'lots'" in " ".join(err.split())

@@ -36,7 +36,7 @@ def cells_of(rule: Any, score: np.ndarray) -> list[int]:
 
 
 def test_edges_of_numpy_are_those_of_linspace() -> None:
-    for bins in range(1, 51):
+    for bins in (1, 2, 3, 7, 10, 15, 49):
         for closed, side in (("right", "left"), ("left", "right")):
             _, score = on_edges(bins)
             place = np.clip(np.searchsorted(np.linspace(0, 1, bins + 1), score, side=side) - 1, 0, bins - 1)
@@ -49,7 +49,7 @@ def test_edges_of_numpy_are_those_of_linspace() -> None:
 def test_edges_of_torch_are_those_of_torch_linspace_and_bucketize() -> None:
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
-    for bins in (*range(1, 51), 100, 333):
+    for bins in (1, 2, 3, 7, 10, 15, 49, 333):
         assert torch_edges(bins, False).tolist() == torch.linspace(0, 1, bins + 1, dtype=torch.float64).tolist()
         cuts = torch_edges(bins, True)
         score = np.concatenate([cuts, np.nextafter(cuts[1:], 0), np.arange(bins + 1) / bins, rng.random(50)]).clip(0, 1)
@@ -236,19 +236,15 @@ def test_edges_as_text() -> None:
         written_rule("equal_width:torch,right")
 
 
-def test_edges_and_quantiles_on_the_command_line(tmp_path: Any, capsys: Any) -> None:
-    from calibrant.cli import main
-
+def test_edges_and_quantiles_on_the_command_line(tmp_path: Any, run: Any) -> None:
     file, settings = tmp_path / "rows.csv", tmp_path / "calibrant.toml"
     file.write_text("y,p\n" + "".join(f"{y},{p}\n" for y, p in zip(LABELS, SCORES, strict=True)))
     settings.write_text("[evaluate]\nbins = [0, 0.3, 0.7, 1]\n")
 
     def value(*options: str) -> float:
-        given = ["evaluate", str(file), "--label", "y", "--prob", "p", "--metrics", "ece", "--json", *options]
-        with pytest.raises(SystemExit) as stopped:
-            main(given)
-        assert not stopped.value.code
-        return float(json.loads(capsys.readouterr().out)["metrics"][0]["value"])
+        code, out, _ = run("evaluate", file, "--label", "y", "--prob", "p", "--metrics", "ece", "--json", *options)
+        assert code == 0
+        return float(json.loads(out)["metrics"][0]["value"])
 
     edges = cal.ece(LABELS, SCORES, bins=EDGES)
     assert value("--bins", "0,0.3,0.7,1") == value("--config", str(settings)) == pytest.approx(edges)

@@ -51,25 +51,6 @@ def test_the_defaults_may_be_spelt_out(metric: Metric) -> None:
 
 
 @every_metric_in_turn
-def test_the_documentation_is_whole(metric: Metric) -> None:
-    doc = metric.__doc__
-    for section in ("Parameters", "Returns", "References"):
-        assert f"\n{section}\n{'-' * len(section)}\n" in doc, f"no section {section}"
-    parameters = doc.split("\nParameters\n")[1].split("\nReturns\n")[0]
-    lines = parameters.split("\n")
-    for word in (*metric.options, "lens"):
-        places = [place for place, line in enumerate(lines) if line.startswith(f"{word} : ")]
-        assert len(places) == 1, f"{word} is described {len(places)} times"
-        assert lines[places[0] + 1].strip(), f"nothing is said of {word}"
-    assert metric.summary, "no sentence says what it measures"
-    assert metric.summary.endswith("."), "the summary is no sentence"
-    assert metric.summary in doc
-    assert metric.reference in doc
-    assert metric.info.strengths
-    assert metric.info.limits
-
-
-@every_metric_in_turn
 def test_the_facts_are_consistent(metric: Metric) -> None:
     low, high = metric.range
     assert low < high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from calibrant.metrics import Metric
 from calibrant.metrics.properties import SLOW
 from calibrant.metrics.registry import OWN_TESTS
 from calibrant.metrics.use_cases import use_cases
+from tests.in_turn import in_turn
 
 from .problems import (
     COLUMNS,
@@ -52,6 +54,51 @@ def test_the_tests_of_a_metric_are_those_that_assess_takes(metric: Metric) -> No
             cal.errors.ArgumentError, match="method" if metric.id != "mean_confidence" else "metric: mean_"
         ):
             cal.assess(rows, metric=metric, method="normal", rng=0)
+
+
+# Tests that count rows, of metrics that take importance.
+UNWEIGHTED = {
+    *((id, method) for id in ("cox_slope", "cox_intercept") for method in ("profile", "lr", "wald")),
+    *((id, "distribution_free") for id in ("skce_uq", "skce_b")),
+    ("ucme", "chi_square_sample"),
+}
+# Those that draw, whose draws follow the rows, are held by tests of their own.
+DRAWN = {"bootstrap", "permutation", "pseudo_labels", "adaptive", "adaptive_joint"}
+CLOSED = [
+    (metric.id, method)
+    for metric in cal.catalogue.values()
+    for method in metric.tests
+    if method not in DRAWN and not metric.info.order_dependent
+]
+
+
+@in_turn("test", CLOSED)
+def test_a_test_in_closed_form_knows_counts_importance_sides_and_no_order(test: tuple[str, str]) -> None:
+    id, method = test
+    metric, rng = cal.catalogue[id], np.random.default_rng(1)
+    rows = sample(metric, n=120)
+    score, label = np.round(np.asarray(rows.probs), 3).clip(0.001, 0.999), np.asarray(rows.labels)
+    counts, weight = rng.integers(0, 4, 120), rng.random(120) + 0.2
+
+    def pvalue(order: Any = slice(None), **keywords: Any) -> float:
+        beside = {} if rows.groups is None else {"groups": rows.groups[order]}
+        data = Predictions(label[order], score[order], **beside, **keywords)
+        return cal.assess(data, metric=metric, method=method, rng=0).pvalue
+
+    plain = pvalue()
+    assert pvalue(rng.permutation(120)) == pytest.approx(plain, rel=1e-8)
+    assert pvalue(counts=counts) == pytest.approx(pvalue(np.repeat(np.arange(120), counts)), rel=1e-7)
+    assert pvalue(sample_weight=np.full(120, 3.0)) == pytest.approx(plain, rel=1e-8)
+    if test in UNWEIGHTED or not metric.importance:
+        with pytest.raises(cal.errors.WeightsNotSupportedError):
+            pvalue(sample_weight=weight)
+    else:
+        assert pvalue(sample_weight=7 * weight) == pytest.approx(pvalue(sample_weight=weight), rel=1e-8)
+    for side in {"greater", "less", "two-sided"} - set(OWN_TESTS[id][method].sides):
+        with pytest.raises(cal.errors.ArgumentError) as caught:
+            cal.assess(rows, metric=metric, method=method, alternative=side)
+        assert caught.value.argument == "alternative"
+    assert metric.alternative in OWN_TESTS[id][method].sides
 
 
 def test_which_metrics_have_a_test() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -15,8 +14,6 @@ from calibrant.inference.resampling import OPTIONS_OF_ROWS
 from calibrant.metrics import Metric
 from tests.calling import raises
 from tests.in_turn import in_turn
-
-from .problems import every_metric_in_turn
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")
 
@@ -273,14 +270,6 @@ def test_a_value_out_of_range_is_named(case: Case) -> None:
     for wrong in (-1, math.nan, object(), *WRONG.get((case.metric.id, case.option), ())):
         with raises(cal.CalibrantError, case.option):
             case.metric(DATA, **case.beside | {case.option: wrong})
-
-
-@every_metric_in_turn
-def test_every_option_is_described(metric: Metric) -> None:
-    text = metric.__doc__
-    for option in metric.options:
-        described = re.search(rf"^{option} : .+\n    \S.{{10,}}", text, re.MULTILINE)
-        assert described, f"{metric.id} does not describe {option}"
 
 
 BINNED = [metric for metric in cal.catalogue.values() if "binning" in metric.options and "rule" in metric.arguments()]

@@ -7,7 +7,6 @@ import pytest
 
 from calibrant.errors import WeightsNotSupportedError
 from calibrant.metrics import Metric
-from calibrant.views import View
 
 from .problems import PROBLEMS, Problem, assert_same, clean_value, every_metric, every_shape, metrics_that, value
 
@@ -98,33 +97,4 @@ def test_where_keeps_rows(metric: Metric, problems: list[Problem]) -> None:
         assert_same(value(metric, problem, where=mask), wanted, f"a mask against its rows on {problem}")
 
 
-def mean_gap(view: View) -> float:
-    return float(abs(view.mean(view.score - view.outcome)))
-
-
 # A metric outside the catalogue that declares what it cannot do.
-LIMITED = Metric(
-    mean_gap,
-    "limited",
-    "A limited metric",
-    cite="naeini2015",
-    range=(0, 1),
-    ideal=0,
-    counts=False,
-    importance=False,
-    facts={"family": "test", "subfamily": "test"},
-)
-
-
-def test_refused_weights_are_refused_only_where_they_say_something() -> None:
-    metric, problem = LIMITED, PROBLEMS["binary"][0]
-    plain = value(metric, problem)
-    kept = np.arange(problem.n) % 2
-    for word in ("counts", "sample_weight"):
-        with pytest.raises(WeightsNotSupportedError) as caught:
-            value(metric, problem, **{word: kept + 1})
-        assert caught.value.argument == word
-        assert_same(value(metric, problem, **{word: np.ones(problem.n)}), plain, f"unit {word}")
-        half = value(metric, problem.take(kept == 1))
-        assert_same(value(metric, problem, **{word: kept}), half, f"{word} of 0 and 1")
-    assert_same(value(metric, problem, sample_weight=np.full(problem.n, 0.1)), plain, "equal sample_weight")

@@ -14,7 +14,7 @@ import calibrant as cal
 from calibrant.inference.bands import CalibrationBand, calibration_band
 from calibrant.inference.multiplicity import combine_pvalues
 
-A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+from .test_assess import A
 
 
 def slow_band(y: Any, p: Any, alpha: float, method: str) -> tuple[list[float], list[float]]:

@@ -125,35 +125,6 @@ def test_equally_calibrated_models_are_seldom_told_apart() -> None:
     assert np.mean(rejected) <= 0.05  # with each end for itself it would be a fifth
 
 
-def test_few_groups_are_said_with_what_was_measured() -> None:
-    rng = np.random.default_rng(0)
-    p = rng.random(160)
-    y = (rng.random(160) < p).astype(int)
-    words: dict[str, Any] = {"metric": "brier", "cluster": True, "n_resamples": 199, "rng": 0}
-    few = call(
-        cal.compare,
-        {
-            "a": cal.Predictions(y, p, groups=np.arange(160) % 8),
-            "b": cal.Predictions(y, p**2, groups=np.arange(160) % 8),
-        },
-        **words,
-    )
-    assert "only 8 groups" in few.note
-    assert "11% with 8" in few.note
-    assert "only 8 groups" in few._repr_html_()
-    assert (
-        call(
-            cal.compare,
-            {
-                "a": cal.Predictions(y, p, groups=np.arange(160) % 40),
-                "b": cal.Predictions(y, p**2, groups=np.arange(160) % 40),
-            },
-            **words,
-        ).note
-        == ""
-    )
-
-
 @pytest.mark.parametrize(("level", "least"), [(0.9, 9), (0.95, 19), (0.99, 99)])
 def test_no_interval_from_fewer_resamples_than_its_level_needs(level: float, least: int) -> None:
     """With fewer, the largest of them was the limit: 0 lay outside a 95% interval while p was 0.5."""

@@ -57,15 +57,6 @@ def test_each_tail_of_a_proper_score_is_counted(metric: str, by_hand: Any, seed:
     )
 
 
-def test_two_proper_scores_by_hand() -> None:
-    right = cal.assess([0, 1, 1, 0, 1], [0.1, 0.9, 0.8, 0.2, 0.7], metric="brier")
-    assert right.pvalue == pytest.approx(2 * 0.9 * 0.9 * 0.8 * 0.8 * 0.7)  # the best outcome there is
-    for metric in ("brier", "spherical", "nll"):
-        wrong = cal.assess([1] * 6, [0.1] * 6, metric=metric)
-        assert wrong.pvalue == pytest.approx(2 * 0.1**6)  # the worst one
-        assert cal.assess([1] * 6, [0.1] * 6, metric=metric, method="consistency", rng=0).pvalue == 0.002
-
-
 def assert_level_holds(metric: str, p: Floats) -> None:
     outcomes, chance = chances(p)
     pvalues = np.array([cal.assess(y, p, metric=metric, method="enumeration").pvalue for y in outcomes])

@@ -24,7 +24,7 @@ from calibrant.inference.sequential import EValue, pit_test, safe_hosmer_lemesho
 from calibrant.views.view import VectorView
 from tests.calling import call, raises
 
-A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+from .test_assess import A
 
 
 def row_by_row(y: Any, p: Any) -> EValue:

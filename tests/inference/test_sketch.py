@@ -36,27 +36,6 @@ def test_every_score_finds_its_cell() -> None:
     assert np.array_equal(slots(score), np.maximum(np.searchsorted(edges, score), 1))
 
 
-def test_order_and_splits_change_no_bit() -> None:
-    y, p = rows(20_000)
-    whole = cal.Sketch.of(y, p)
-    rng = np.random.default_rng(1)
-    order = rng.permutation(len(y))
-    assert cal.Sketch.of(y[order], p[order]) == whole
-    cuts = np.sort(rng.integers(0, len(y), 36))
-    parts = [
-        cal.Sketch.of(a, b) for a, b in zip(np.split(y[order], cuts), np.split(p[order], cuts), strict=True) if len(a)
-    ]
-    chain = parts[0]
-    for part in parts[1:]:
-        chain = chain.merge(part)
-    tree = list(parts)
-    while len(tree) > 1:
-        tree = [tree[i] + tree[i + 1] if i + 1 < len(tree) else tree[i] for i in range(0, len(tree), 2)]
-    assert chain == whole == tree[0]
-    assert whole.n == len(whole) == 20_000
-    assert "20,000 rows" in repr(whole)
-
-
 def test_counts_are_repeated_rows() -> None:
     y, p = rows(2000)
     counts = np.random.default_rng(0).integers(0, 6, 2000)
@@ -69,15 +48,6 @@ def test_counts_are_repeated_rows() -> None:
     assert cal.ece(sketch) == pytest.approx(cal.ece(y, p), abs=1e-12)
     with raises(cal.errors.WeightError, "counts"):
         cal.Sketch.of(cal.Predictions(y, p, counts=np.full(2000, 2**52)))
-
-
-def test_sketches_lose_little() -> None:
-    y, p = rows(100_000)
-    sketch = cal.Sketch.of(y, p)
-    for metric in (cal.ece, cal.mce, cal.esce):
-        assert metric(sketch) == pytest.approx(metric(y, p), abs=1e-14)
-    for metric in (cal.ecce_mad, cal.ecce_r, cal.lkce, cal.mmce, cal.smece, cal.smce):
-        assert metric(sketch) == pytest.approx(metric(y, p), abs=3e-5)
 
 
 def test_sketches_are_assessed() -> None:

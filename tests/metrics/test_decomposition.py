@@ -15,9 +15,8 @@ import pytest
 import calibrant as cal
 from tests.calling import call, raises
 
-T1 = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
-T2 = ([0, 0, 1, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
-M3 = ([0, 1, 2, 0], [[0.7, 0.2, 0.1], [0.15, 0.55, 0.3], [0.2, 0.15, 0.65], [0.42, 0.48, 0.1]])
+from ..oracles.test_checked_values import M3, T1, T2
+
 # Two pairs of rows with the same forecast.
 PAIRS = ([0, 1, 1, 2], [[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.5, 0.25]])
 TERMS = ("miscalibration", "discrimination", "uncertainty")

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.metrics.bin.debiased import l2ce_bounds, t_cal_null_deviation
+from calibrant.metrics.bin.debiased import l2ce_bounds
 from calibrant.views.resolve import views_of
 from calibrant.views.view import View
 from tests.calling import raises
 
+from ..oracles.test_checked_values import T2
+
 P = np.array([[0.7, 0.2, 0.1], [0.15, 0.55, 0.3], [0.2, 0.15, 0.65], [0.42, 0.48, 0.1]])
 Y = [0, 1, 2, 0]
 GAP = P.mean(axis=0) - np.eye(3)[Y].mean(axis=0)  # the only cell of four rows
-T1 = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
-T2 = ([0, 0, 1, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
 
 
 @pytest.mark.parametrize(
@@ -74,19 +73,6 @@ def test_an_indefinite_matrix_is_taken_when_told() -> None:
     )
     with raises(cal.errors.UndefinedMetricError, "gece"):
         cal.gece(Y, P, distance="mahalanobis", matrix=-np.eye(3), indefinite=True)
-
-
-def test_null_deviation_by_enumeration_of_all_labels() -> None:
-    p = np.array(T2[1][:8])
-    moments = np.zeros(2)
-    for labels in product((0, 1), repeat=len(p)):
-        chance = np.prod(np.where(labels, p, 1 - p))
-        value = cal.t_cal(list(labels), p, bins=3)
-        moments += chance * np.array([value, value**2])
-    view = views_of(cal.Predictions([0] * 8, p), "binary")[0]
-    assert isinstance(view, View)
-    assert moments[0] == pytest.approx(0, abs=1e-15)
-    assert t_cal_null_deviation(view, 3) == pytest.approx(math.sqrt(moments[1]), rel=1e-12)
 
 
 def test_interval_of_the_squared_error_holds_the_value_and_is_cut_at_zero() -> None:

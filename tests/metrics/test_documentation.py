@@ -36,6 +36,11 @@ class TestEveryMetric:
         assert text.use.endswith("."), "no paragraph on what is estimated and when to use it"
         assert ".. math::" in (metric.__doc__ or "")
         assert "$" not in (metric.__doc__ or "")
+        assert metric.summary.endswith("."), "no sentence says what it measures"
+        assert metric.summary in (metric.__doc__ or "")
+        assert metric.reference in (metric.__doc__ or "")
+        assert metric.info.strengths
+        assert metric.info.limits
 
     def test_example_prints_its_value(self, metric: Metric) -> None:
         example = doctest.DocTestParser().get_doctest(metric.__doc__ or "", {}, metric.id, None, None)

@@ -36,17 +36,12 @@ def test_a_predicted_class_is_required() -> None:
 
 
 def test_accuracy_mean_confidence_and_their_difference() -> None:
-    for k in (2, 4, 100):
-        y, p = several(k, k=k)
-        right = p.argmax(axis=1) == [int(name[1:]) for name in y]
-        assert call(cal.accuracy, y, p, **names(k)) == right.mean()
-        assert call(cal.mean_confidence, y, p, **names(k)) == pytest.approx(p.max(axis=1).mean(), rel=1e-14)
-        difference = call(cal.mean_confidence, y, p, **names(k)) - call(cal.accuracy, y, p, **names(k))
-        assert call(cal.esce, y, p, lens="top_label", **names(k)) == pytest.approx(difference, abs=1e-14)
+    y, p = several(4)
+    difference = call(cal.mean_confidence, y, p, **names(4)) - call(cal.accuracy, y, p, **names(4))
+    assert call(cal.esce, y, p, lens="top_label", **names(4)) == pytest.approx(difference, abs=1e-14)
     y, p = [0, 1, 1, 0, 1], [0.2, 0.4, 0.8, 0.5, 0.9]
     assert cal.accuracy(y, p) == 0.8  # 0.4 is wrong; 0.5 predicts the first class
     assert cal.accuracy(y, p, lens="binary") == 0.6
-    assert cal.mean_confidence(y, p) == pytest.approx(0.72)
     found = cal.evaluate(y, p, metrics=["accuracy", "mean_confidence"])
     assert (found["accuracy"], found["mean_confidence"]) == (0.8, pytest.approx(0.72))
     with raises(ArgumentError, "metric"):
@@ -55,20 +50,9 @@ def test_accuracy_mean_confidence_and_their_difference() -> None:
 
 def test_ranked_log_score() -> None:
     y, p = np.array([0, 1, 2, 1]), np.array([[0.5, 0.3, 0.2], [0.1, 0.7, 0.2], [0.3, 0.3, 0.4], [0.25, 0.5, 0.25]])
-    cuts = [[0.5, 0.8], [0.9, 0.8], [0.7, 0.4], [0.75, 0.75]]
-    assert cal.ranked_log(y, p) == pytest.approx(-np.log(cuts).mean(), rel=1e-14)
     assert cal.ranked_log(y, p) == pytest.approx(cal.nll(y, p, lens="ordinal"), rel=1e-14)
-    assert cal.ranked_log(y, p, base=2) == pytest.approx(cal.ranked_log(y, p) / math.log(2))
-    assert cal.ranked_log([0, 1], [0.2, 0.7]) == pytest.approx(cal.nll([0, 1], [0.2, 0.7]))
-    # All probability above the first cut, and the class below it.
-    assert cal.ranked_log([0, 2], [[0, 0.5, 0.5], [0.1, 0.1, 0.8]]) == math.inf
-    assert cal.ranked_log([0, 2], [[0, 0.5, 0.5], [0.1, 0.1, 0.8]], floor=1e-6) < 8
-    # A distant class costs more than an adjacent one; the log loss does not distinguish them.
-    near, far = [[0.1, 0.8, 0.1]], [[0.1, 0.1, 0.8]]
-    assert cal.ranked_log([0], near) < cal.ranked_log([0], far)
     # The tiny probability of the upper side keeps its digits.
     assert cal.ranked_log([2], [[1 - 2e-20, 1e-20, 1e-20]]) == pytest.approx(-np.log([2e-20, 1e-20]).mean(), rel=1e-12)
-    assert cal.ranked_log(y, p) == pytest.approx(cal.ranked_log.rows(y, p).mean())
 
 
 def test_norms_that_are_too_large_raise() -> None:

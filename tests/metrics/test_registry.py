@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import math
 import os
-import pickle
 import sys
 import weakref
 from typing import Any
@@ -15,7 +13,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant import catalogue, errors
+from calibrant import catalogue
 from calibrant.metrics import Metric
 from calibrant.metrics.registry import Catalogue, metric, preset
 from calibrant.util import kernels
@@ -187,22 +185,6 @@ def test_a_sign_speaks_of_levels_or_of_confidence(lens: str) -> None:
     assert cal.fixed_slope_intercept.direction(0.1, lens) == wanted
     assert cal.cox_intercept.direction(0.1, lens) == f"{wanted} at 0.5"
     assert cal.cox_slope.direction(0.9, lens) == "too extreme"
-
-
-EVERY_ERROR = [getattr(errors, name) for name in errors.__all__ if name.endswith("Error")]
-
-
-@pytest.mark.parametrize("kind", EVERY_ERROR)
-def test_every_error_can_be_read_by_a_program_and_sent_to_another(kind: type[cal.CalibrantError]) -> None:
-    error = kind("y_prob", "got nan", "drop the row", row=3)
-    for one in (error, pickle.loads(pickle.dumps(error)), copy.copy(error)):
-        assert type(one) is kind
-        assert str(one) == "y_prob: got nan in row 3; drop the row"
-        assert (one.argument, one.problem, one.remedy, one.row) == ("y_prob", "got nan", "drop the row", 3)
-    assert str(kind("bins", "must be an integer")) == "bins: must be an integer"
-    assert isinstance(error, cal.CalibrantError)
-    if kind is not cal.CalibrantError:
-        assert isinstance(error, (ValueError, TypeError, OSError, ImportError))
 
 
 @pytest.mark.parametrize("id", ["ece", "smece", "brier", "gece", "cwce", "vce"])

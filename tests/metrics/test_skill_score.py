@@ -11,23 +11,7 @@ import pytest
 import calibrant as cal
 from tests.calling import call, raises
 
-T1 = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
-T2 = ([0, 0, 1, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
-M3 = ([0, 1, 2, 0], [[0.7, 0.2, 0.1], [0.15, 0.55, 0.3], [0.2, 0.15, 0.65], [0.42, 0.48, 0.1]])
-WEIGHTS: list[str | None] = [None, "counts", "sample_weight"]
-
-
-def problem(seed: int, classes: int = 2, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
-    """Labels that half follow the forecast; few enough different forecasts that many tie, none of them sure."""
-    rng = np.random.default_rng(seed)
-    rows = (rng.multinomial(8, np.full(classes, 1 / classes), n) + 1) / (8 + classes)
-    labels = np.array([rng.choice(classes, p=row) if rng.random() < 0.5 else rng.integers(classes) for row in rows])
-    return labels, rows if classes > 2 else rows[:, 1].copy()
-
-
-def weights_of(kind: str | None, n: int, seed: int = 1) -> dict[str, Any]:
-    rng = np.random.default_rng(seed)
-    return {} if kind is None else {kind: rng.integers(0, 4, n) if kind == "counts" else rng.exponential(size=n)}
+from .test_decomposition import M3, T1, T2, WEIGHTS, problem, weights_of
 
 
 @pytest.mark.parametrize(

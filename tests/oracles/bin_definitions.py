@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 from mpmath import mp, mpf
 
@@ -24,11 +25,11 @@ def means(question, members):
 
 
 def over_bins(formula, labels, probs, how, **rest):
-    """`formula` of the question, its non-empty bins as (members, high edge, weight, score, rate), and of importance."""
+    """`formula` of the question, its non-empty bins as (members, low edge, high edge, weight, score, rate), and of importance."""
 
     def of_question(question, importance):
         cells = partition(question, importance, **how)
-        bins = [(members, high, *means(question, members)) for members, _, high in cells]
+        bins = [(*cell, *means(question, cell[0])) for cell in cells]
         return formula(question, bins, importance)
 
     return each_question(of_question, labels, probs, **rest)
@@ -39,13 +40,84 @@ def total_weight(question):
 
 
 @averaged
-def ece_any(labels, probs, *, norm=1, **options):
+def ece(labels, probs, *, norm=1, **options):
     def power(question, bins, importance):
         total = total_weight(question)
         return weighted_power([(weight / total, abs(score - rate)) for *_, weight, score, rate in bins], norm)
 
     how = cut_options(options)
     return rooted(over_bins(power, labels, probs, how, default=norm_default(norm), **options), norm)
+
+
+def rmsce(labels, probs, **options):
+    return ece(labels, probs, **{"norm": 2, **options})
+
+
+def ece_em(labels, probs, **options):
+    return ece(labels, probs, **{"binning": "equal_mass", **options})
+
+
+def cwce(labels, probs, **options):
+    return ece(labels, probs, **{"lens": "classwise", **options})
+
+
+def ace(labels, probs, **options):
+    return ece(labels, probs, **{"lens": "classwise", "binning": "equal_mass", **options})
+
+
+def large_enough(bins, importance, min_count):
+    """Bins with as many rows; the weight says how many there were unless it is importance."""
+    kept = [b for b in bins if (len(b[0]) if importance else b[3]) >= min_count]
+    if not kept:
+        raise Undefined("every bin is too small")
+    return kept
+
+
+def mce(labels, probs, *, min_count=0, **options):
+    def largest(question, bins, importance):
+        return max(abs(score - rate) for *_, score, rate in large_enough(bins, importance, min_count))
+
+    return over_bins(largest, labels, probs, cut_options(options), default="max", **options)
+
+
+def esce(labels, probs, *, representative="mean", **options):
+    def signed(question, bins, importance):
+        gaps = [
+            weight * ((low + high) / 2 - rate if representative == "midpoint" else score - rate)
+            for _, low, high, weight, score, rate in bins
+        ]
+        return sum(gaps) / total_weight(question)
+
+    return over_bins(signed, labels, probs, cut_options(options), **options)
+
+
+def area(labels, probs, side, *, measure="density", **options):
+    """Where `side` times (score - outcome) is positive: over bins by their share, or under the drawn polyline."""
+
+    def one_side(question, bins, importance):
+        if measure == "density":
+            gaps = [weight * max(side * (score - rate), 0) for *_, weight, score, rate in bins]
+            return sum(gaps) / total_weight(question)
+        points = [(score, side * (score - rate)) for *_, score, rate in bins]
+        return sum((positive_area(*one, *other) for one, other in pairwise(points)), Fraction(0))
+
+    return over_bins(one_side, labels, probs, cut_options(options), **options)
+
+
+def positive_area(x0, gap0, x1, gap1):
+    """Area between 0 and the positive part of the straight line from (x0, gap0) to (x1, gap1)."""
+    if gap0 * gap1 < 0:
+        crossing = x0 + (x1 - x0) * gap0 / (gap0 - gap1)
+        return positive_area(x0, gap0, crossing, Fraction(0)) + positive_area(crossing, Fraction(0), x1, gap1)
+    return (x1 - x0) * (max(gap0, 0) + max(gap1, 0)) / 2
+
+
+def abc_above(labels, probs, **options):
+    return area(labels, probs, -1, **options)
+
+
+def abc_below(labels, probs, **options):
+    return area(labels, probs, 1, **options)
 
 
 @averaged
@@ -85,7 +157,7 @@ def tl_ece(labels, probs, *, norm=1, average="weighted", counts=None, sample_wei
 
 
 def ece_sweep(labels, probs, **options):
-    return ece_any(labels, probs, **{"binning": "equal_mass", "bins": "sweep", **options})
+    return ece(labels, probs, **{"binning": "equal_mass", "bins": "sweep", **options})
 
 
 def ece_widths(labels, probs, *, widths=None, **options):
@@ -106,15 +178,13 @@ def ece_widths(labels, probs, *, widths=None, **options):
 
 
 def ece_ea(labels, probs, **options):
-    return ece_any(labels, probs, **{"binning": "equal_area", **options})
+    return ece(labels, probs, **{"binning": "equal_area", **options})
 
 
 @averaged
 def rbece(labels, probs, *, min_count=0, **options):
     def balanced(question, bins, importance):
-        kept = [b for b in bins if (len(b[0]) if importance else b[2]) >= min_count]
-        if not kept:
-            raise Undefined("every bin is too small")
+        kept = large_enough(bins, importance, min_count)
         return sum(abs(score - rate) for *_, score, rate in kept) / len(kept)
 
     return over_bins(balanced, labels, probs, cut_options(options), **options)
@@ -123,7 +193,7 @@ def rbece(labels, probs, *, min_count=0, **options):
 @averaged
 def smbs(labels, probs, **options):
     def squares(question, bins, importance):
-        total = sum(question[i][2] * (question[i][1] - score) ** 2 for members, _, _, score, _ in bins for i in members)
+        total = sum(question[i][2] * (question[i][1] - score) ** 2 for members, *_, score, _ in bins for i in members)
         return total / total_weight(question)
 
     return over_bins(squares, labels, probs, cut_options(options), **options)
@@ -265,7 +335,7 @@ def ce2_db(labels, probs, *, single="keep", clip=False, **options):
 
     def debiased(question, bins, importance):
         total, result = total_weight(question), Fraction(0)
-        for members, _, weight, score, rate in bins:
+        for members, _, _, weight, score, rate in bins:
             alone = (len(members) if importance else weight) == 1
             if alone and single == "raise":
                 raise Undefined("a bin of one row")
@@ -298,7 +368,7 @@ def ece_db(labels, probs, **options):
     def debiased(question, bins, importance):
         total, result = total_weight(question), mpf(0)
         with mp.workdps(DIGITS):
-            for members, _, weight, score, rate in bins:
+            for members, _, _, weight, score, rate in bins:
                 gap = digits(abs(score - rate))
                 variance = rate_variance(question, members, rate, importance, unbiased=False)
                 redrawn = gap
@@ -318,7 +388,7 @@ def hosmer_lemeshow(labels, probs, *, variance="binomial", **options):
 
     def statistic(question, bins, importance):
         result = Fraction(0)
-        for members, _, weight, score, rate in bins:
+        for members, _, _, weight, score, rate in bins:
             own = [question[i][2] ** 2 if importance else question[i][2] for i in members]
             if variance == "binomial":
                 spread = sum(own) * score * (1 - score)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,15 @@ import numpy as np
 import calibrant as cal
 from tests.calling import call
 
+Options = dict[str, Any]
+Rng = np.random.Generator
+Draw = Callable[[int, Rng], Options]
+
 STYLES = ("smooth", "ties", "edges", "sure", "dyadic")
 WEIGHTS = ("none", "counts", "eighths", "real")
 GIVEN_EDGES = ([0, 0.25, 0.5, 1], [0, 0.1, 0.35, 0.7, 0.9, 1])
 
-LENSES: list[dict[str, Any]] = [
+LENSES: list[Options] = [
     {},
     {"lens": "binary"},
     {"lens": "top_label"},
@@ -31,7 +36,7 @@ LENSES: list[dict[str, Any]] = [
     {"lens": "ordinal"},
 ]
 COMBINATIONS = [{word: value for word, value in lens.items() if word != "lens"} for lens in LENSES[3:9]]
-BINNINGS: list[dict[str, Any]] = [
+BINNINGS: list[Options] = [
     {},
     {"bins": 1},
     {"bins": 2, "closed": "left"},
@@ -45,7 +50,63 @@ BINNINGS: list[dict[str, Any]] = [
     {"binning": "equal_mass"},
     {"bins": "levels"},
 ]
+POINT_LENSES: list[Options] = [{}, {}, {"lens": "class:1"}, {"lens": "top_label"}, {"lens": "classwise"}]
+GROUP_LENSES: list[Options] = [{}, {"lens": "class:1"}, {"lens": "top_label"}, {"lens": "classwise"}]
+ONE_SCORE = LENSES[:3] + LENSES[9:]  # without several classes
+JOINT_BINNINGS: list[Options] = [
+    {},
+    {"bins": 2},
+    {"bins": 4},
+    {"bins": 3, "binning": "equal_mass"},
+    {"bins": 1},
+    {"bins": GIVEN_EDGES[0]},
+    {"binning": "equal_mass"},
+]
+JOINT_LENSES: list[Any] = [
+    None,
+    "binary",
+    "top_label",
+    "top_k:2",
+    ["groups"],
+    "class:1",
+    None,
+    "top_k:1",
+    "rank:2",
+    "classwise",
+    "within_top:2",
+]
+EQUAL_MASS: list[Options] = [
+    {},
+    {"bins": 2},
+    {"bins": 5},
+    {"bins": 4, "binning": "equal_width"},
+    {"bins": GIVEN_EDGES[1], "binning": "equal_width"},
+    {"bins": [3, 8]},
+    {"bins": 10, "binning": "equal_width", "closed": "left"},
+    {"bins": 1},
+]
+# Bins that follow from the data, several numbers of bins, and widths.
+SEARCHED: list[Options] = [
+    {"bins": "sweep", "binning": "equal_mass"},
+    {"bins": "search", "binning": "equal_mass"},
+    {"bins": "tcal", "binning": "equal_width"},
+    {"bins": [4, 7, 10]},
+    {"bins": "search_pure", "binning": "equal_mass"},
+    {"bins": "sweep", "binning": "equal_width"},
+    {"bins": [0.05, 0.1, 0.25]},
+    {"bins": "search", "binning": "equal_width"},
+    {"bins": 4, "binning": "equal_area", "style": "smooth"},
+    {"bins": "tcal", "binning": "equal_mass"},
+    {"bins": "search_pure", "binning": "equal_width"},
+    {"bins": "cv", "binning": "equal_mass", "lens": "top_label"},
+    {"bins": [2, 6], "binning": "equal_mass"},
+    {"bins": "levels"},
+    {"bins": "cv", "binning": "equal_width", "lens": "top_label"},
+]
 NORMS = (1, 2, 3, "inf")
+# A bin whose score is one rounding away from 0 or 1 has a variance that doubles do not hold.
+CONDITIONED = ("smooth", "ties", "dyadic", "certain", "inner")
+ROWS_OR_COUNTS: Options = {"weight_kinds": ("none", "counts")}
 
 
 @dataclass(frozen=True)
@@ -64,13 +125,13 @@ class Case:
         return {"counts": self.counts, "sample_weight": self.sample_weight}
 
 
-def draw_case(name: str, number: int, table: dict[str, Any] | None = None) -> Case:
+def draw_case(name: str, number: int, table: dict[str, Draw]) -> Case:
     """Problem `number` for the metric `name`; the options run through all theirs, the data are drawn.
 
     An option that is a function of the generator and the number of rows is drawn once that is known.
     """
     rng = np.random.default_rng([number, *name.encode()])
-    options = (OPTIONS if table is None else table)[name](number, rng)
+    options = table[name](number, rng)
     classes = 2 if options.get("lens") == "binary" else int(rng.choice([2, 2, 3, 4, 5]))
     if isinstance(
         options.get("lens"), list
@@ -101,14 +162,14 @@ def draw_case(name: str, number: int, table: dict[str, Any] | None = None) -> Ca
     return Case(draw_labels(rng, probs), probs, counts, sample_weight, options)
 
 
-def draw_probs(rng: np.random.Generator, n: int, classes: int, style: str, bins: int) -> np.ndarray:
+def draw_probs(rng: Rng, n: int, classes: int, style: str, bins: int) -> np.ndarray:
     rows = _rows(rng, n, classes, style, bins)
     if classes > 2 or rng.random() < 0.4:
         return rows
     return np.ascontiguousarray(rows[:, 1])
 
 
-def _rows(rng: np.random.Generator, n: int, classes: int, style: str, bins: int) -> np.ndarray:
+def _rows(rng: Rng, n: int, classes: int, style: str, bins: int) -> np.ndarray:
     smooth = rng.dirichlet(np.full(classes, rng.choice([0.3, 1.0, 3.0])), n)
     if style == "ties":
         rows = smooth[rng.integers(0, min(n, 3), n)]
@@ -130,7 +191,7 @@ def _rows(rng: np.random.Generator, n: int, classes: int, style: str, bins: int)
     return smooth
 
 
-def draw_labels(rng: np.random.Generator, probs: np.ndarray) -> list[int]:
+def draw_labels(rng: Rng, probs: np.ndarray) -> list[int]:
     """Half of the labels follow the forecast, the others come from anywhere."""
     rows = probs if probs.ndim == 2 else np.column_stack([1 - probs.astype(float), probs])
     classes = rows.shape[1]
@@ -139,157 +200,327 @@ def draw_labels(rng: np.random.Generator, probs: np.ndarray) -> list[int]:
     return np.where(rng.random(len(rows)) < 0.5, follow, rng.integers(0, classes, len(rows))).tolist()
 
 
-def _pick(choices: Any, number: int) -> Any:
-    return choices[number % len(choices)]
+# What a metric is tried with: lists of options that are gone through side by side, some of them more slowly.
 
 
-def _scalar(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    # 12 lenses and 11 binnings have no common divisor, so a long run meets every pair.
-    return {**_pick(LENSES, number), **_pick(BINNINGS, number)}
+def turns(choices: Sequence[Options], every: int = 1) -> Draw:
+    """The options of a list in turn, each of them `every` times."""
+    return lambda number, rng: dict(choices[number // every % len(choices)])
 
 
-def _with_norm(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {**_scalar(number, rng), "norm": NORMS[rng.integers(4)]}
+def option(name: str, *values: Any, every: int = 1) -> Draw:
+    return turns([{name: value} for value in values], every)
 
 
-def _equal_mass(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {**_pick(LENSES, number), "bins": _pick((1, 2, 4, 7, 15), number), "norm": NORMS[rng.integers(4)]}
+def together(*draws: Draw) -> Draw:
+    """The options of all of them; a later one replaces an earlier one of the same name."""
+
+    def draw(number: int, rng: Rng) -> Options:
+        found: Options = {}
+        for each in draws:
+            found |= each(number, rng)
+        return found
+
+    return draw
 
 
-def _classwise(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {**_pick(COMBINATIONS, number), **_pick(BINNINGS, number), "norm": NORMS[rng.integers(4)]}
+def norm(number: int, rng: Rng) -> Options:
+    return {"norm": NORMS[rng.integers(4)]}
 
 
-def _adaptive(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {**_pick(COMBINATIONS, number), "bins": _pick((1, 2, 4, 7, 15), number), "norm": NORMS[rng.integers(4)]}
-
-
-def _mce(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {**_scalar(number, rng), "min_count": _pick((0, 0, 1, 2, 5), number)}
-
-
-def _esce(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {**_scalar(number, rng), "representative": _pick(("mean", "midpoint"), number // 2)}
-
-
-def _area(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {**_scalar(number, rng), "measure": _pick(("density", "lebesgue"), number // 2)}
-
-
-POINT_LENSES: list[dict[str, Any]] = [{}, {}, {"lens": "class:1"}, {"lens": "top_label"}, {"lens": "classwise"}]
-
-
-def _brier(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {**_pick(POINT_LENSES, number), "scale": _pick(("auto", "half", "sum", "per_class"), number)}
-
-
-def _nll(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    floor, base = _pick((None, 1e-15, 0.01, 0.3), number), _pick((None, 2, 10), number)
-    return {**_pick(POINT_LENSES, number), "floor": floor, "base": base}
-
-
-def _ecd(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {**_pick(POINT_LENSES, number), "multiclass": _pick(("full", "true_vs_rest"), number)}
-
-
-def _mdca(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {}
-
+LENS, POINT, GROUP = turns(LENSES), turns(POINT_LENSES), turns(GROUP_LENSES)
+# 13 lenses and 12 binnings have no common divisor, so a long run meets every pair.
+SCALAR = together(LENS, turns(BINNINGS))
+WITH_NORM = together(SCALAR, norm)
+NUMBER_OF_BINS = option("bins", 1, 2, 4, 7, 15)
+EQUAL_MASS_WITH_NORM = together(LENS, NUMBER_OF_BINS, norm)
+MIN_COUNT = option("min_count", 0, 0, 1, 2, 5)
+SCALE = option("scale", "auto", "half", "sum", "per_class")
+FLOORED = together(POINT, option("floor", None, 1e-6, None, 0.1))
+MASS_LENS = together(LENS, turns(EQUAL_MASS, 2))
+DEBIASED = together(MASS_LENS, option("single", "keep", "zero", "keep", "raise"))
+# Scores away from 0 and 1, whose complements a double holds: a score of 1 less a rounding has other log-odds than its row.
+FIXED_SLOPE = together(LENS, option("style", "inner", "dyadic"))
+PAIRS = together(
+    option("lens", "auto", "canonical", "top_label", "canonical", "classwise", "top_k:2", "class:1"),
+    option("unbiased", False, True, every=2),
+    option("smoothness", 1, 0.25, 1, 2),
+    turns([{}, {"bins": 3}, {"bins": 10}, {"bins": [2, 5]}], 3),
+)
 
 INEXACT = ("wilcox_variation_ratio", "avdev", "mndif", "stdev")
 VARIATIONS = ("entropy", "confidence", "freeman_variation_ratio", "iqv", "gini", "varnc", "hrel", *INEXACT)
 
 
-def _vce(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    variation = _pick(VARIATIONS, number)
-    options = {"variation": variation, **_pick(JOINT_BINNINGS, number), "norm": NORMS[rng.integers(4)]}
-    if variation in INEXACT:
+def _vce(number: int, rng: Rng) -> Options:
+    options = together(option("variation", *VARIATIONS), turns(JOINT_BINNINGS), norm)(number, rng)
+    if options["variation"] in INEXACT:
         # Dividing by K - 1 rounds, so that a value may miss an edge or a tie.
         options["style"] = "smooth"
-    elif variation not in ("confidence", "freeman_variation_ratio"):
+    elif options["variation"] not in ("confidence", "freeman_variation_ratio"):
         # A sum of squared tenths may miss an edge by its rounding alone; eighths are exact and meet edges too.
         options["style"] = str(rng.choice(["smooth", "ties", "sure", "dyadic"]))
     return options
 
 
-def _vce_db(number: int, rng: np.random.Generator) -> dict[str, Any]:
+def _vce_db(number: int, rng: Rng) -> Options:
     options = {name: value for name, value in _vce(number, rng).items() if name != "norm"}
-    return {**options, "n_draws": _pick((2, 3, 7), number), "rng": number}
+    return {**options, "n_draws": (2, 3, 7)[number % 3], "rng": number}
 
 
-def _uce(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {**_pick(JOINT_BINNINGS, number), "style": _pick(("smooth", "ties", "sure", "dyadic"), number)}
-
-
-JOINT_BINNINGS: list[dict[str, Any]] = [
-    {},
-    {"bins": 2},
-    {"bins": 4},
-    {"bins": 3, "binning": "equal_mass"},
-    {"bins": 1},
-    {"bins": GIVEN_EDGES[0]},
-    {"binning": "equal_mass"},
-]
-JOINT_LENSES: list[Any] = [
-    None,
-    "binary",
-    "top_label",
-    "top_k:2",
-    ["groups"],
-    "class:1",
-    None,
-    "top_k:1",
-    "rank:2",
-    "classwise",
-    "within_top:2",
-]
-
-
-def _gece(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    lens = _pick(JOINT_LENSES, number)
-    options: dict[str, Any] = {
-        "distance": _pick(("tv", "l1", "l2"), number),
-        "gamma": _pick((0.1, 0.25, 0.02, 0.5), number),
-        "min_size": _pick((1, 2, 4, 10, 3), number),
-        "bins": _pick((15, 4, 10), number),
-    }
-    if lens is None or isinstance(lens, list) or lens == "top_k:2":
-        del options["bins"]  # a tree takes none
-        # A tree over rows that differ by rounding alone would cut noise; one step beside is tried on its median by itself.
-        options["style"] = _pick(("smooth", "ties", "dyadic", "certain"), number)
-    else:
-        del options["gamma"], options["min_size"]  # without a tree they have no effect, which is an error
+def _joint(number: int, options: Options) -> Options:
+    """The options of an error of whole vectors through one of the lenses; classes are weighted in the Euclidean distance only."""
+    lens = JOINT_LENSES[number % len(JOINT_LENSES)]
     if lens is None:
         return {**options, **({"class_weight": True} if options["distance"] == "l2" else {})}
     return {**options, "lens": lens}
 
 
-def _gece_db(number: int, rng: np.random.Generator) -> dict[str, Any]:
+def _gece(number: int, rng: Rng) -> Options:
+    options = together(option("distance", "tv", "l1", "l2"))(number, rng)
+    lens = JOINT_LENSES[number % len(JOINT_LENSES)]
+    if lens is None or isinstance(lens, list) or lens == "top_k:2":  # a tree
+        # Over rows that differ by rounding alone it would cut noise; one step beside is tried on its median by itself.
+        cut = together(
+            option("gamma", 0.1, 0.25, 0.02, 0.5),
+            option("min_size", 1, 2, 4, 10, 3),
+            option("style", "smooth", "ties", "dyadic", "certain"),
+        )
+    else:
+        cut = option("bins", 15, 4, 10)
+    return _joint(number, {**options, **cut(number, rng)})
+
+
+def _gece_db(number: int, rng: Rng) -> Options:
     options = _gece(number, rng)
     options.pop("class_weight", None)
-    return {**options, "distance": _pick(("tv", "l1"), number), "weight_kinds": ("none", "counts")}
+    return {**options, "distance": ("tv", "l1")[number % 2], **ROWS_OR_COUNTS}
 
 
-OPTIONS = {
-    "ece": _with_norm,
-    "rmsce": _with_norm,
-    "mce": _mce,
-    "ece_em": _equal_mass,
-    "cwce": _classwise,
-    "ace": _adaptive,
-    "esce": _esce,
-    "abc_above": _area,
-    "abc_below": _area,
-    "brier": _brier,
-    "root_brier": _brier,
-    "nll": _nll,
-    "ecd": _ecd,
-    "mdca": _mdca,
+def _multiclass_ce(number: int, rng: Rng) -> Options:
+    rules = turns([{}, {"bins": 2}, {"bins": [1, 3]}], 2)
+    return _joint(number, together(option("distance", "tv", "l1", "l2"), rules)(number, rng))
+
+
+def _focal(number: int, rng: Rng) -> Options:
+    options = together(turns(POINT_LENSES[:3]), option("gamma", 2, 0, 0.5, 1, 5))(number, rng)
+    return {**options, "class_weight": True} if number % 3 == 0 else options
+
+
+def _in_the_large(number: int, rng: Rng) -> Options:
+    if number % 2:
+        return LENS(number // 2, rng)
+    return {**FIXED_SLOPE(number // 2, rng), "form": "logit"}
+
+
+def _dce(number: int, rng: Rng) -> Options:
+    options = together(
+        SCALAR,
+        option("aggregate", "max", "upper_edge", "mean"),
+        option("variant", "sum", "pointwise", every=3),
+        option("bound", False, True, False, False),
+    )(number, rng)
+    if number % 2:
+        return {word: value for word, value in options.items() if word not in ("bins", "closed")}
+    return options
+
+
+def _topk_ece(number: int, rng: Rng) -> Options:
+    options = together(
+        turns([{}, {"bins": 2}, {"bins": 5, "binning": "equal_mass"}, {"bins": [3, 7]}]),
+        option("reading", "rank", "cumulative", every=2),
+        turns([{}, {"k": 1}, {"k": 2}], 3),
+    )(number, rng)
+    if options["reading"] == "cumulative" and "k" not in options:
+        options["style"] = ("smooth", "dyadic")[number % 2]  # sums of more than two are not one rounding
+    return options
+
+
+def _sbece(number: int, rng: Rng) -> Options:
+    rules = [{}, {"bins": 5}, {"bins": 2, "temperature": 1.0}, {"bins": 4, "temperature": 1e-4}]
+    options = together(turns(ONE_SCORE), turns(rules, 2), option("norm", 2, 1, 3))(number, rng)
+    options["form"] = ("soft", "soft", "label_binned")[number // 3 % 3]
+    if options["form"] == "soft" and "temperature" not in options and number % 5 == 0:
+        options["norm"] = "inf"
+    return options
+
+
+# Groups and features.
+
+
+def draw_groups(rng: Rng, n: int) -> list[str]:
+    return [["north", "east", "south"][g] for g in rng.integers(0, 3, n)]
+
+
+def draw_numbers(rng: Rng, n: int) -> list[float]:
+    return rng.normal(size=n).round(int(rng.integers(0, 4))).tolist()
+
+
+def draw_features(rng: Rng, n: int) -> list[list[float]]:
+    """Some on a grid, where distances tie, some far apart, some anywhere."""
+    columns = int(rng.integers(2, 4))
+    kind = rng.integers(3)
+    if kind == 0:
+        return rng.integers(0, 3, (n, columns)).astype(float).tolist()
+    return (rng.normal(size=(n, columns)) * (1000 if kind == 1 else 1)).tolist()
+
+
+def _pce(number: int, rng: Rng) -> Options:
+    rules = [{}, {"bins": 3}, {"bins": 4, "binning": "equal_mass"}, {"bins": [2, 5]}, {"bins": None}]
+    options = together(GROUP, turns(rules, 2), option("groups", draw_groups))(number, rng)
+    if number % 3 == 1:
+        options["partitions"] = lambda rng, n: [draw_numbers(rng, n), draw_groups(rng, n)]
+        if number % 2:
+            options["partition_weight"] = [1, 0.5, 2]
+    return options
+
+
+def _of_features(*rules: Options) -> Draw:
+    return together(GROUP, turns(rules, 2), option("features", draw_features))
+
+
+OPTIONS: dict[str, Draw] = {
+    "ece": WITH_NORM,
+    "rmsce": WITH_NORM,
+    "mce": together(SCALAR, MIN_COUNT),
+    "ece_em": EQUAL_MASS_WITH_NORM,
+    "cwce": together(turns(COMBINATIONS), turns(BINNINGS), norm),
+    "ace": together(turns(COMBINATIONS), NUMBER_OF_BINS, norm),
+    "esce": together(SCALAR, option("representative", "mean", "midpoint", every=2)),
+    "abc_above": together(SCALAR, option("measure", "density", "lebesgue", every=2)),
+    "abc_below": together(SCALAR, option("measure", "density", "lebesgue", every=2)),
+    "brier": together(POINT, SCALE),
+    "root_brier": together(POINT, SCALE),
+    "nll": together(POINT, option("floor", None, 1e-15, 0.01, 0.3), option("base", None, 2, 10)),
+    "ecd": together(POINT, option("multiclass", "full", "true_vs_rest")),
     "vce": _vce,
     "vce_db": _vce_db,
-    "uce": _uce,
+    "uce": together(turns(JOINT_BINNINGS), option("style", "smooth", "ties", "sure", "dyadic")),
     "gece": _gece,
     "gece_db": _gece_db,
+    "focal_loss": _focal,
+    "spherical": POINT,
+    "ranked_probability": POINT,
+    "ranked_log": together(POINT, turns([{}, {"base": 2}, {"floor": 1e-6}])),
+    "accuracy": LENS,
+    "mean_confidence": LENS,
+    "proportional_ece": SCALAR,
+    "tl_ece": together(
+        turns(
+            [
+                {},
+                {"bins": 2, "average": "macro"},
+                {"bins": 3, "binning": "equal_mass"},
+                {"bins": [3, 5], "average": "macro"},
+                {"bins": GIVEN_EDGES[0]},
+                {"bins": "levels", "average": "macro"},
+            ]
+        ),
+        norm,
+    ),
+    "nses": FLOORED,
+    "dawid_sebastiani": FLOORED,
+    "lp_error": together(POINT, option("norm", 1, 2, 3, "inf", 1.5, every=2)),
+    "l1_eps": together(POINT, option("eps", 0.01, 0, 1, 1e-6)),
+    "huber": together(
+        turns(POINT_LENSES, 2), option("delta", 0.5, 0.3, 1, 2, 0.05), option("form", "standard", "isotone")
+    ),
+    "global_squared_bias": together(POINT, SCALE),
+    "expected_observed_ratio": LENS,
+    "calibration_in_the_large": _in_the_large,
+    "fixed_slope_intercept": FIXED_SLOPE,
+    "spiegelhalter_z": together(POINT, option("style", *CONDITIONED, every=2)),
+    "rbece": together(SCALAR, MIN_COUNT),
+    "smbs": SCALAR,
+    "dce": _dce,
+    "ece_lb": together(MASS_LENS, norm),
+    "rice": together(LENS, option("width", 1 / 15, 1, 0.5, 0.3, 0.01, 0.1)),
+    "sice": together(turns(ONE_SCORE), turns([{}, {"levels": 4}, {"levels": 1}])),
+    "cce": LENS,
+    "wsmcs": turns([{}, {"lens": "top_label"}, {"lens": "class:1"}, {"lens": "rank:2"}]),
+    "dici": MASS_LENS,
+    "sbece": _sbece,
+    "dece": together(
+        turns([{}, {"lens": "top_label"}, {}, {"lens": "classwise"}]),
+        turns([{}, {"bins": 2}, {"bins": 5, "bin_temperature": 0.1}, {"rank_sharpness": 3}], 3),
+    ),
+    "lse_ece": together(
+        turns([{}, {}, {"lens": "top_label"}, {}, {"lens": "classwise"}]),
+        turns([{}, {"bins": 2}, {"temperature": 0.2}, {"bins": 4, "binning": "equal_mass"}, {"bins": [3, 5]}], 2),
+    ),
+    "fce": together(LENS, turns([{}, {"bins": 2}, {"bins": 1}, {"bins": [3, 10]}])),
+    "calbin": together(
+        turns(COMBINATIONS),
+        turns([{}, {"size": 1}, {"size": 3}, {"size": 7}, {"size": 1000}]),
+        option("inner", "mean_abs", "abs_mean", every=2),
+    ),
+    "ece_knn": together(
+        LENS, turns([{}, {"neighbours": 0}, {"neighbours": 2}, {"neighbours": 5}, {"neighbours": 1000}])
+    ),
+    "ce2_db": DEBIASED,
+    "drmsce": together(DEBIASED, option("clip_each", False, True, every=2)),
+    "drmsce_bcs": together(
+        turns(LENSES[:7]), option("binning", "equal_mass", "equal_width", every=2), option("least_rows", 12)
+    ),
+    "ece_db": MASS_LENS,
+    "hosmer_lemeshow": together(
+        LENS,
+        turns([{}, {"bins": 4}, {"binning": "equal_width"}, {"bins": 1}, {"bins": [5, 10]}, {"bins": 40}]),
+        option("variance", "binomial", "exact", every=3),
+        option("style", *CONDITIONED),
+    ),
+    "t_cal": PAIRS,
+    "l2ce_interval": PAIRS,
+    "tce": together(
+        LENS,
+        turns(
+            [
+                {},
+                {"min_block": 2},
+                {"binning": "equal_mass"},
+                {"min_block": 0, "max_block": 1000},
+                {"min_block": 5, "max_block": 8},
+                {"binning": "equal_width", "bins": 4},
+                {"min_block": 3, "max_block": 12},
+                {"binning": "equal_mass", "bins": 2},
+                {"min_block": 5, "max_block": 5},
+            ]
+        ),
+        option("alpha", 0.05, 0.3, 0.01),
+        turns([ROWS_OR_COUNTS]),
+    ),
+    "tace": together(
+        turns([*COMBINATIONS, {"lens": "top_label"}, {"lens": "class:1"}]),
+        turns([{}, {"bins": 2}, {"bins": 5, "binning": "equal_width"}, {"bins": [2, 4]}], 3),
+        option("threshold", 0.01, 0, 0.1, 0.3, 0.125),
+        option("mode", "drop", "zero", every=2),
+    ),
+    "topk_ece": _topk_ece,
+    "multiclass_ce": _multiclass_ce,
+    # Scores one rounding apart leave no room for an edge between them.
+    "ece_ea": together(
+        LENS,
+        turns([{"bins": 4}, {}, {"bins": 2}, {"bins": 1}, {"bins": [3, 9]}, {"bins": 40}]),
+        norm,
+        option("style", *CONDITIONED, every=2),
+    ),
+    "ece_widths": together(LENS, turns([{}, {"widths": [0.25, 0.1, 0.7]}, {}, {"widths": [1.0]}])),
+    "ece_sweep": together(LENS, turns([{}, {"binning": "equal_width"}], 2), norm),
+    "pce": _pce,
+    "fece": together(
+        GROUP,
+        turns([{}, {"relative": True}, {"relative": True, "eps": 0.5}], 2),
+        option("groups", draw_groups),
+    ),
+    "vece": _of_features({}, {"bins": 3}, {"feature": 1}, {"bins": [2, 5]}),
+    "piece": _of_features(
+        {},
+        {"bins": 3, "proximity_bins": 2},
+        {"neighbours": 3, "binning": "equal_width"},
+        {"proximity": draw_numbers},
+        {"neighbours": 1, "proximity_bins": 4, "bins": 1},
+    ),
+    "mvce": _of_features({}, {"bins": 3}, {"views": 5, "rng": 7}, {"views": 1, "rng": 3, "bins": 2}),
 }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from mpmath import mp, mpf
 from scipy.optimize import linprog, minimize
 
-from .cases import LENSES
+from .cases import LENS, ROWS_OR_COUNTS, option, together, turns
 from .counts_of_bins import effective_size
 from .definitions import Undefined, digits
 from .parts import each_question
@@ -249,23 +249,24 @@ def add_neighbours(meat, x, left, lags):
                 )
 
 
-def _cox(number, rng):
-    lens = LENSES[number % len(LENSES)]
-    return {**lens, "style": STYLES[number % 5], "penalty": (None, None, "firth")[number % 3], "least_rows": 4}
-
-
-def _sbct(number, rng):
-    options = {"style": STYLES[number % 5], "statistic": ("lr", "l2")[number % 2], "weight_kinds": ("none", "counts")}
-    return {**LENSES[number % len(LENSES)], **options, "least_rows": 4}
-
-
 def _pws(number, rng):
-    covariance = ("null", "HC0", "ols", "null", "HAC")[number % 5]
-    options = {"covariance": covariance, "style": ("smooth", "ties", "dyadic", "inner")[number % 4], "least_rows": 12}
-    if covariance == "HAC":
+    options = together(
+        LENS,
+        option("covariance", "null", "HC0", "ols", "null", "HAC"),
+        option("style", "smooth", "ties", "dyadic", "inner"),
+        option("least_rows", 12),
+    )(number, rng)
+    if options["covariance"] == "HAC":
         options |= {"weight_kinds": ("none",), "lags": (None, 2, 0)[number % 3]}
-    return {**LENSES[number % len(LENSES)], **options}
+    return options
 
 
-OPTIONS = {"cox_intercept": _cox, "cox_slope": _cox, "sbct": _sbct, "pws": _pws}
+STYLED = together(LENS, option("style", *STYLES), option("least_rows", 4))
+COX = together(STYLED, option("penalty", None, None, "firth"))
+OPTIONS = {
+    "cox_intercept": COX,
+    "cox_slope": COX,
+    "sbct": together(STYLED, option("statistic", "lr", "l2"), turns([ROWS_OR_COUNTS])),
+    "pws": _pws,
+}
 TOLERANCES = {"cox_intercept": 1e-8, "cox_slope": 1e-8, "sbct": 1e-8, "pws": 1e-7}

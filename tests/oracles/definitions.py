@@ -1,4 +1,4 @@
-"""Every metric once more, slowly and exactly: Fractions of the given doubles, fifty digits where logarithms and roots enter.
+"""Rows, lenses and bins of the metrics once more, slowly and exactly: Fractions of the given doubles, fifty digits where logarithms and roots enter.
 
 Nothing here is shared with the package. Input is plain lists; `counts` and `sample_weight` are lists or None. Scores are
 doubles: where one has to be made (1 - p for the other class of two, a sum of two probabilities) it is the double nearest to
@@ -10,9 +10,8 @@ from __future__ import annotations
 import struct
 from fractions import Fraction
 from itertools import pairwise
-from typing import NamedTuple
 
-from mpmath import mp, mpf
+from mpmath import mpf
 
 DIGITS = 50
 
@@ -196,145 +195,5 @@ def cut_equal_mass(scores, weights, bins):
     return [tuple(entry) for entry in result]
 
 
-class Bin(NamedTuple):
-    share: Fraction
-    score: Fraction
-    outcome: Fraction
-    weight: Fraction
-    rows: int
-    low: Fraction
-    high: Fraction
-
-
-def bins_of(question, **how):
-    """The non-empty bins of a question: what part of the weight, mean score, mean outcome, weight, rows, edges."""
-    weights = [weight for _, _, weight in question]
-    result = []
-    for members, low, high in cut([score for score, _, _ in question], weights, **how):
-        weight = sum(weights[i] for i in members)
-        score = sum(weights[i] * question[i][0] for i in members) / weight
-        outcome = sum(weights[i] * question[i][1] for i in members) / weight
-        result.append(Bin(weight / sum(weights), score, outcome, weight, len(members), low, high))
-    return result
-
-
-def combine(values, every, how, class_weight):
-    """One value from one per class; `every` are their questions."""
-    if len(values) == 1:
-        return values[0]
-    if how == "max":
-        return max(values)
-    weight = [Fraction(1)] * len(values) if class_weight is None else [Fraction(w) for w in class_weight]
-    if how == "prevalence":
-        weight = [sum(w * outcome for _, outcome, w in question) for question in every]
-    total = sum(w * value for w, value in zip(weight, values, strict=True))
-    return total if how == "sum" else total / sum(weight)
-
-
 def digits(value):
     return mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mpf(value)
-
-
-def root(value, norm):
-    if norm in (1, "inf"):
-        return value
-    with mp.workdps(DIGITS):
-        return mp.root(digits(value), norm)
-
-
-def over_questions(
-    formula, labels, probs, *, counts=None, sample_weight=None, lens="auto", combine_by="mean", class_weight=None
-):
-    every = questions(rows_of(labels, probs, counts, sample_weight), lens)
-    return combine([formula(question) for question in every], every, combine_by, class_weight)
-
-
-# Binned metrics of one score. How to cut them stands in `how`: bins, binning, closed.
-
-
-def split_options(options):
-    """How to cut, and what concerns lenses, classes and weights."""
-    how = {word: options.pop(word) for word in ("bins", "binning", "closed") if word in options}
-    return how, options
-
-
-def ece(labels, probs, *, norm=1, combine=None, **options):
-    how, rest = split_options(options)
-
-    def power(question):
-        gaps = [(b.share, abs(b.score - b.outcome)) for b in bins_of(question, **how)]
-        return max(gap for _, gap in gaps) if norm == "inf" else sum(share * gap**norm for share, gap in gaps)
-
-    combine_by = combine or ("max" if norm == "inf" else "mean")
-    return root(over_questions(power, labels, probs, combine_by=combine_by, **rest), norm)
-
-
-def rmsce(labels, probs, **options):
-    return ece(labels, probs, **{"norm": 2, **options})
-
-
-def ece_em(labels, probs, **options):
-    return ece(labels, probs, **{"binning": "equal_mass", **options})
-
-
-def cwce(labels, probs, **options):
-    return ece(labels, probs, **{"lens": "classwise", **options})
-
-
-def ace(labels, probs, **options):
-    return ece(labels, probs, **{"lens": "classwise", "binning": "equal_mass", **options})
-
-
-def mce(labels, probs, *, min_count=0, combine="max", **options):
-    how, rest = split_options(options)
-    counted = rest.get("counts") is not None  # only then does a weight say how many rows there were
-
-    def largest(question):
-        kept = [b for b in bins_of(question, **how) if (b.weight if counted else b.rows) >= min_count]
-        if not kept:
-            raise Undefined("every bin is too small")
-        return max(abs(b.score - b.outcome) for b in kept)
-
-    return over_questions(largest, labels, probs, combine_by=combine, **rest)
-
-
-def esce(labels, probs, *, representative="mean", combine="mean", **options):
-    how, rest = split_options(options)
-
-    def signed(question):
-        found = bins_of(question, **how)
-        if representative == "midpoint":
-            return sum(b.share * ((b.low + b.high) / 2 - b.outcome) for b in found)
-        return sum(b.share * (b.score - b.outcome) for b in found)
-
-    return over_questions(signed, labels, probs, combine_by=combine, **rest)
-
-
-def area(labels, probs, side, *, measure="density", combine="mean", **options):
-    """Where `side` times (score - outcome) is positive: over bins by their share, or under the drawn polyline."""
-    how, rest = split_options(options)
-
-    def one_side(question):
-        found = bins_of(question, **how)
-        if measure == "density":
-            return sum(b.share * max(side * (b.score - b.outcome), 0) for b in found)
-        points = [(b.score, side * (b.score - b.outcome)) for b in found]
-        return sum((positive_area(*points[i], *points[i + 1]) for i in range(len(points) - 1)), Fraction(0))
-
-    return over_questions(one_side, labels, probs, combine_by=combine, **rest)
-
-
-def positive_area(x0, gap0, x1, gap1):
-    """Area between 0 and the positive part of the straight line from (x0, gap0) to (x1, gap1)."""
-    if gap0 * gap1 < 0:
-        crossing = x0 + (x1 - x0) * gap0 / (gap0 - gap1)
-        return positive_area(x0, gap0, crossing, Fraction(0)) + positive_area(crossing, Fraction(0), x1, gap1)
-    return (x1 - x0) * (max(gap0, 0) + max(gap1, 0)) / 2
-
-
-def abc_above(labels, probs, **options):
-    return area(labels, probs, -1, **options)
-
-
-def abc_below(labels, probs, **options):
-    return area(labels, probs, 1, **options)

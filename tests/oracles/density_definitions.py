@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from mpmath import mp
 
-from .cases import LENSES
+from .cases import LENS, option, together, turns
 from .definitions import DIGITS, Undefined, digits, rows_of, vectors
 from .kernel_definitions import size_of, width_by_rule
 from .parts import combined, each_question
@@ -182,31 +182,27 @@ def skde(labels, probs, *, bandwidth="reference", norm=1, binned=True, **rest):
     return each_question(of_question, labels, probs, **rest)
 
 
-def _widths(number):
-    return (0.1, "likelihood", 0.5, 0.03, 1, 0.1, 0.005)[number % 7]
+WIDTH = option("bandwidth", 0.1, "likelihood", 0.5, 0.03, 1, 0.1, 0.005)
 
 
 def _beta(number, rng):
-    options = {**LENSES[number % len(LENSES)], "bandwidth": _widths(number), "norm": (1, 2)[number % 2]}
+    options = together(LENS, WIDTH, option("norm", 1, 2))(number, rng)
     if number % 6 == 1:
         options |= {"debiased": "ratio", "scale": 2.0, "style": "smooth", "bandwidth": 0.2}
     return options
 
 
-def _dirichlet(number, rng):
-    lens = [{}, {}, {"lens": "top_label"}, {}, {"lens": "top_k:2"}][number % 5]
-    return {**lens, "bandwidth": _widths(number), "norm": (1, 2)[number // 2 % 2]}
-
-
-def _mirrored(number, rng):
-    options = {
-        **LENSES[number % len(LENSES)],
-        "norm": (1, 2)[number % 2],
-        "style": ("smooth", "ties", "dyadic")[number % 3],
-    }
-    return options | {"bandwidth": ("reference", "normal_rule", 0.1, 0.02, 0.5)[number % 5]}
-
-
-OPTIONS = {"bkde": _beta, "dkde": _dirichlet, "skde": _mirrored}
+OPTIONS = {
+    "bkde": _beta,
+    "dkde": together(
+        turns([{}, {}, {"lens": "top_label"}, {}, {"lens": "top_k:2"}]), WIDTH, option("norm", 1, 2, every=2)
+    ),
+    "skde": together(
+        LENS,
+        option("norm", 1, 2),
+        option("style", "smooth", "ties", "dyadic"),
+        option("bandwidth", "reference", "normal_rule", 0.1, 0.02, 0.5),
+    ),
+}
 # A bandwidth of 1e-5 makes logarithms of kernels of a million, and each loses six digits.
 TOLERANCES = {"bkde": 1e-8, "dkde": 1e-8, "skde": 1e-9}

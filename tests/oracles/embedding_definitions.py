@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from .cases import option, together
 from .definitions import Undefined, rows_of, vectors
 from .parts import combined
 
@@ -239,24 +240,12 @@ def _options(number, rng):
     return chosen
 
 
-def _in_order(number, rng):
-    return {**_options(number, rng), "block": (2, 2, 3, 5)[number % 4], "weight_kinds": ("none",)}
-
-
-def _embedding(number, rng):
-    return {**_options(number, rng), "locations": (10, 1, 3, 25)[number % 4]}
-
-
-def _conditional(number, rng):
-    return {**_options(number, rng), "ridge": (0.01, 0.1, 1.0, 0.03)[number % 4]}
-
-
 OPTIONS = {
     "skce_b": _options,
     "skce_uq": _options,
-    "skce_ul": _in_order,
-    "ucme": _embedding,
-    "ckce": _conditional,
+    "skce_ul": together(_options, option("block", 2, 2, 3, 5), option("weight_kinds", ("none",))),
+    "ucme": together(_options, option("locations", 10, 1, 3, 25)),
+    "ckce": together(_options, option("ridge", 0.01, 0.1, 1.0, 0.03)),
 }
 # The condition number of the ridge regression is the inverse of the ridge.
 TOLERANCES = {"ckce": 1e-11}

@@ -10,10 +10,21 @@ from mpmath import mp, mpf
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 
-from . import definitions
-from .cases import LENSES, _equal_mass, _with_norm
+from . import bin_definitions
+from .cases import EQUAL_MASS_WITH_NORM, WITH_NORM, option, together, turns
 from .counts_of_bins import effective_size
-from .curve_definitions import DIGITS, STYLES, beta_fit, climbed, clipped_logs, inverse, likelihood, rates_by, separable
+from .curve_definitions import (
+    DIGITS,
+    STYLED,
+    STYLES,
+    beta_fit,
+    climbed,
+    clipped_logs,
+    inverse,
+    likelihood,
+    rates_by,
+    separable,
+)
 from .definitions import Undefined, digits, rows_of, vectors
 from .parts import combined, each_question, norm_default
 
@@ -36,11 +47,11 @@ def fitted_error(fit, labels, probs, norm=1, **rest):
 
 
 def fott_em(labels, probs, **options):
-    return definitions.ece(labels, probs, **{"binning": "equal_mass", **options})
+    return bin_definitions.ece(labels, probs, **{"binning": "equal_mass", **options})
 
 
 def fott_ew(labels, probs, **options):
-    return definitions.ece(labels, probs, **options)
+    return bin_definitions.ece(labels, probs, **options)
 
 
 # Curves of greatest likelihood; where there is none, the rates that they tend to.
@@ -362,21 +373,13 @@ def mapped_error(z, labels, w, weights, sample_weight, pieces, norm):
     return float(gap.max()) if norm == "inf" else float(w @ (gap**norm).sum(axis=1) / 2 / w.sum())
 
 
-NORMS = (1, 2, 1, "inf")
-
-
-def _curve(number, rng):
-    return {**LENSES[number % len(LENSES)], "style": STYLES[number % 5], "norm": NORMS[number % 4], "least_rows": 4}
-
-
-def _spline(number, rng):
-    return {**_curve(number, rng), "least_rows": 28, "knots": (6, 4, 5)[number % 3]}
+CURVE = together(STYLED, option("norm", 1, 2, 1, "inf"))
 
 
 def _pieces(number, rng):
     if number % 6 == 0:  # enough rows for a choice; one lens, for it takes a while
         return {"style": "inner", "lens": "top_label", "least_rows": 420}
-    return {**_curve(number, rng), "knots": (None, 0, 1, 2)[number % 4]}
+    return {**CURVE(number, rng), "knots": (None, 0, 1, 2)[number % 4]}
 
 
 def _pl(number, rng):
@@ -384,21 +387,21 @@ def _pl(number, rng):
     return {**_pieces(number, rng), "clipped": number % 4 != 3, **given}
 
 
-def _iop(number, rng):
-    lens = ({}, {}, {"lens": "top_label"}, {"lens": "class:1"})[number % 4]
-    return {**lens, "style": STYLES[number % 5], "norm": NORMS[number % 4], "pieces": (5, 1, 2, 8)[number % 4]}
-
-
 OPTIONS = {
-    "fott_em": _equal_mass,
-    "fott_ew": _with_norm,
-    "fott_platt": _curve,
-    "fott_beta": _curve,
-    "fott_isotonic": _curve,
-    "fott_spline": _spline,
+    "fott_em": EQUAL_MASS_WITH_NORM,
+    "fott_ew": WITH_NORM,
+    "fott_platt": CURVE,
+    "fott_beta": CURVE,
+    "fott_isotonic": CURVE,
+    "fott_spline": together(CURVE, option("least_rows", 28), option("knots", 6, 4, 5)),
     "fott_pl": _pl,
     "fott_pl3": _pieces,
-    "fott_iop": _iop,
+    "fott_iop": together(
+        turns([{}, {}, {"lens": "top_label"}, {"lens": "class:1"}]),
+        option("style", *STYLES),
+        option("norm", 1, 2, 1, "inf"),
+        option("pieces", 5, 1, 2, 8),
+    ),
 }
 TOLERANCES = {
     "fott_platt": 1e-9,

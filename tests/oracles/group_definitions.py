@@ -15,6 +15,7 @@ from .bin_definitions import simplex_cells
 from .counts_of_bins import effective_size, partition
 from .definitions import DIGITS, Undefined, cut_equal_mass, digits, nearest_double, questions, rows_of, vectors
 from .parts import averaged, combined, each_question
+from .vector_definitions import distance_of
 
 # Distances that agree to twelve digits of the largest are equal.
 SAME_DISTANCE = Fraction(1, 10**12)
@@ -167,21 +168,10 @@ def multiclass_ce(
     for seen, columns in vectors(rows_of(labels, probs, counts, sample_weight), lens):
         if columns is None:  # a remainder that completes the row to 1 is no coordinate
             columns = 1 if lens == "top_k:1" else 2
-        rows = [[nearest_double(p) for p in row] for _, row, _ in seen]
-        total = sum(weight for _, _, weight in seen)
+        rows = [(label, [nearest_double(p) for p in row], weight) for label, row, weight in seen]
         with mp.workdps(DIGITS):
-            value = digits(Fraction(0))
-            for members in simplex_cells([row[:columns] for row in rows], bins):
-                gaps = [
-                    sum(seen[i][2] * (rows[i][k] - int(seen[i][0] == k)) for i in members) / total
-                    for k in range(len(rows[0]))
-                ]
-                if distance == "l2":
-                    scales = [Fraction(w) for w in class_weight or [1] * len(gaps)]
-                    value += mp.sqrt(digits(sum(w * gap * gap for w, gap in zip(scales, gaps, strict=True))))
-                else:
-                    value += digits(sum(abs(gap) for gap in gaps)) / (2 if distance == "tv" else 1)
-        values.append(value)
+            cells = simplex_cells([row[:columns] for _, row, _ in rows], bins)
+            values.append(distance_of(rows, cells, distance, class_weight))
     return combined(values)
 
 

@@ -7,11 +7,10 @@ import math
 import numpy as np
 from scipy.stats import chi2, ncx2
 
-from .cases import _pick
+from .cases import GROUP_LENSES, ROWS_OR_COUNTS, draw_features, draw_numbers, option, together, turns
 from .counts_of_bins import partition
 from .definitions import Undefined, rows_of, vectors
 from .group_definitions import kept_rows
-from .more_cases import GROUP_LENSES, draw_features, draw_numbers
 from .parts import averaged, combined, each_question
 
 SAME_DISTANCE = 1e-12
@@ -291,52 +290,61 @@ def knn_chi2(
 
 
 FEATURES = (draw_features, draw_numbers)
-VECTOR_LENSES = [{}, {}, {"lens": "top_label"}, {}, {"lens": "class:1"}, {"lens": "classwise"}]
-
-
-def _klce(number, rng):
-    widths = [
-        {},
-        {"bandwidth": 0.7},
-        {"score_bandwidth": 0.4},
-        {"bandwidth": "kite"},
-        {"bandwidth": 2.0, "standardise": True},
-        {"bandwidth": "median", "standardise": False},
-        {"normalised": True},
-    ]
-    return {**_pick(VECTOR_LENSES, number // 2), **_pick(widths, number), "features": _pick(FEATURES, number)}
+VECTORS = turns([{}, {}, {"lens": "top_label"}, {}, {"lens": "class:1"}, {"lens": "classwise"}], 2)
 
 
 def _ecmmd(number, rng):
-    kinds = {"weight_kinds": ("none", "counts")}
-    found = {**_pick(VECTOR_LENSES, number // 2), "neighbours": _pick((None, 1, 2, 7, None, 30), number), **kinds}
+    options = together(VECTORS, option("neighbours", None, 1, 2, 7, None, 30), turns([ROWS_OR_COUNTS]))(number, rng)
     if number % 3 == 1:
-        found |= {"space": "features", "features": _pick(FEATURES, number // 3)}
-    return found
+        options |= {"space": "features", "features": FEATURES[number // 3 % 2]}
+    return options
 
 
-def _lce(number, rng):
-    rules = [
-        {},
-        {"bins": 1, "bandwidth": 0.3},
-        {"bins": 4, "binning": "equal_mass"},
-        {"standardise": False, "bandwidth": 5},
-        {"bins": [2, 5], "standardise": False},
-    ]
-    return {**_pick(GROUP_LENSES, number // 2), **_pick(rules, number), "features": _pick(FEATURES, number // 3)}
-
-
-def _knn_chi2(number, rng):
-    rules = [
-        {"neighbours": 6, "min_expected": 1},
-        {"anchors": 3, "eps": 0.5},
-        {"min_expected": 0, "neighbours": 4},
-        {"anchors": 2, "eps": 0.9, "min_expected": 0.5},
-        {"eps": 0.7, "power": 0.5, "alpha": 0.2, "min_expected": 2},
-    ]
-    styles = {"style": _pick(("smooth", "ties", "dyadic", "inner"), number // 2)}
-    return {**_pick(VECTOR_LENSES, number // 2), **_pick(rules, number), **styles, "weight_kinds": ("none", "counts")}
-
-
-OPTIONS = {"klce": _klce, "ecmmd": _ecmmd, "lce": _lce, "mlce": _lce, "knn_chi2": _knn_chi2}
+LOCAL = together(
+    turns(GROUP_LENSES, 2),
+    turns(
+        [
+            {},
+            {"bins": 1, "bandwidth": 0.3},
+            {"bins": 4, "binning": "equal_mass"},
+            {"standardise": False, "bandwidth": 5},
+            {"bins": [2, 5], "standardise": False},
+        ]
+    ),
+    option("features", *FEATURES, every=3),
+)
+OPTIONS = {
+    "klce": together(
+        VECTORS,
+        turns(
+            [
+                {},
+                {"bandwidth": 0.7},
+                {"score_bandwidth": 0.4},
+                {"bandwidth": "kite"},
+                {"bandwidth": 2.0, "standardise": True},
+                {"bandwidth": "median", "standardise": False},
+                {"normalised": True},
+            ]
+        ),
+        option("features", *FEATURES),
+    ),
+    "ecmmd": _ecmmd,
+    "lce": LOCAL,
+    "mlce": LOCAL,
+    "knn_chi2": together(
+        VECTORS,
+        turns(
+            [
+                {"neighbours": 6, "min_expected": 1},
+                {"anchors": 3, "eps": 0.5},
+                {"min_expected": 0, "neighbours": 4},
+                {"anchors": 2, "eps": 0.9, "min_expected": 0.5},
+                {"eps": 0.7, "power": 0.5, "alpha": 0.2, "min_expected": 2},
+            ]
+        ),
+        option("style", "smooth", "ties", "dyadic", "inner", every=2),
+        turns([ROWS_OR_COUNTS]),
+    ),
+}
 TOLERANCES = {"knn_chi2": 1e-9}

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linprog, minimize, root
 from scipy.special import expit
 
-from .cases import LENSES
+from .cases import LENSES, option, together, turns
 from .definitions import Undefined, questions, rows_of
 from .parts import each_question
 
@@ -340,25 +340,25 @@ def ep_options(number, rng):
     return {**curve_options(number, rng), "q": float(rng.choice([0, 0.25, 0.9, 1, 0.6180339887]))}
 
 
-def eci_options(number, rng):
-    choice = (
-        {},
-        {"smoother": "loess"},
-        {"relative": True},
-        {"smoother": "spline", "penalty": 3.0, "knots": 3},
-        {"smoother": "lowess"},
-        {"smoother": "loess", "relative": True},
-    )[number % 6]
-    return {**choice, "style": ("smooth", "ties", "dyadic", "inner")[number % 4]}
-
-
 OPTIONS = {
     "ici": curve_options,
     "ep": ep_options,
     "e50": curve_options,
     "e90": curve_options,
     "emax": curve_options,
-    "eci": eci_options,
+    "eci": together(
+        turns(
+            [
+                {},
+                {"smoother": "loess"},
+                {"relative": True},
+                {"smoother": "spline", "penalty": 3.0, "knots": 3},
+                {"smoother": "lowess"},
+                {"smoother": "loess", "relative": True},
+            ]
+        ),
+        option("style", "smooth", "ties", "dyadic", "inner"),
+    ),
 }
 # Least squares near singular designs lose digits, and general minimisers stop early.
 TOLERANCES = {"ici": 1e-9, "ep": 1e-9, "e50": 1e-9, "e90": 1e-9, "emax": 1e-9, "eci": 1e-7}

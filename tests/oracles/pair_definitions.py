@@ -10,7 +10,7 @@ from mpmath import mp, mpf
 from scipy.optimize import brentq, linprog
 from scipy.special import ndtr
 
-from .cases import LENSES, _pick
+from .cases import LENS, ONE_SCORE, option, together, turns
 from .definitions import DIGITS, digits
 from .parts import each_question
 
@@ -148,38 +148,19 @@ def dce_lower(labels, probs, *, grid=100, **options):
     return each_question(formula, labels, probs, **options)
 
 
-def _lens(number, rng):
-    return dict(_pick(LENSES, number))
-
-
-def _pairs(number, rng):
-    return {**_lens(number, rng), "bandwidth": _pick((0.4, 1.0, 0.05, 1e-4, 3.0), number)}
-
-
-def _weighted_pairs(number, rng):
-    return {**_pairs(number, rng), "normalisation": _pick(("paper", "code", "code"), number)}
-
-
-def _smece(number, rng):
-    return {
-        **_pick(LENSES[:3] + LENSES[9:], number),
-        "bandwidth": _pick((None, 0.05, None, 0.2, 1.0), number),
-        "kernel": _pick(("probability", "probability", "logit"), number),
-        "style": _pick(("smooth", "ties", "dyadic", "certain", "edges"), number),
-    }
-
-
-def _transport(number, rng):
-    return {**_pick(LENSES[:3] + LENSES[9:], number), "grid": _pick((10, 20, 7), number)}
-
-
+BANDWIDTH = option("bandwidth", 0.4, 1.0, 0.05, 1e-4, 3.0)
 OPTIONS = {
-    "mmce": _pairs,
-    "lkce": _lens,
-    "mmce_w": _weighted_pairs,
-    "smece": _smece,
-    "smce": _lens,
-    "dce_lower": _transport,
+    "mmce": together(LENS, BANDWIDTH),
+    "lkce": LENS,
+    "mmce_w": together(LENS, BANDWIDTH, option("normalisation", "paper", "code", "code")),
+    "smece": together(
+        turns(ONE_SCORE),
+        option("bandwidth", None, 0.05, None, 0.2, 1.0),
+        option("kernel", "probability", "probability", "logit"),
+        option("style", "smooth", "ties", "dyadic", "certain", "edges"),
+    ),
+    "smce": LENS,
+    "dce_lower": together(turns(ONE_SCORE), option("grid", 10, 20, 7)),
 }
 # Quadrature and linear programs are solved in doubles.
 TOLERANCES = {"smece": 1e-8, "smce": 1e-9, "dce_lower": 1e-7}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import groupby, product
+from itertools import groupby
 
 import mpmath
 import numpy as np
@@ -13,9 +13,6 @@ import pytest
 import calibrant as cal
 from calibrant.metrics.cumulative.distributions import bridge_survival, maximum_survival, range_survival
 from tests.calling import call
-
-A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
-B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
 
 Rows = list[tuple[Fraction, Fraction, Fraction]]
 
@@ -131,19 +128,3 @@ def test_limit_laws_keep_relative_accuracy(x: float) -> None:
     assert maximum_survival(x) == pytest.approx(float(maximum), rel=1e-12 if x < 6 else 1e-9)
     assert range_survival(x) == pytest.approx(float(spread), rel=1e-12 if x < 6 else 1e-9)
     assert bridge_survival(x) == pytest.approx(float(bridge), rel=1e-12, abs=1e-300)
-
-
-@pytest.mark.parametrize(
-    ("metric", "data", "expected"),
-    [("ecce_mad", A, 0.5176), ("ecce_r", A, 0.5464), ("ecce_mad", B, 0.7893261387), ("ecce_r", B, 0.8795587636)],
-)
-def test_exact_null_by_enumeration_of_all_labels(
-    metric: str, data: tuple[list[int], list[float]], expected: float
-) -> None:
-    y, p = data
-    observed = cal.catalogue[metric](y, p)
-    chance = 0.0
-    for labels in product((0, 1), repeat=len(p)):
-        if cal.catalogue[metric](list(labels), p) >= observed - 1e-12:
-            chance += math.prod(s if label else 1 - s for s, label in zip(p, labels, strict=True))
-    assert chance == pytest.approx(expected, abs=1e-9)

@@ -27,7 +27,6 @@ from . import (
     vector_definitions,
 )
 from .cases import OPTIONS, Case, draw_case, public_value
-from .more_cases import MORE_OPTIONS
 
 # The cases are made to lie on edges, at 0 and 1, to be all 0 and 1, and to be wrong.
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
@@ -43,7 +42,7 @@ FITTED = (
     loess_definitions,
     fitted_definitions,
 )
-EVERY = {**OPTIONS, **MORE_OPTIONS} | {name: draw for module in FITTED for name, draw in module.OPTIONS.items()}
+EVERY = OPTIONS | {name: draw for module in FITTED for name, draw in module.OPTIONS.items()}
 MODULES = (
     *FITTED,
     definitions,

@@ -12,7 +12,7 @@ import pytest
 import calibrant as cal
 from tests.calling import call
 
-from . import definitions, vector_definitions
+from . import bin_definitions, vector_definitions
 
 
 def on_and_beside(edges: np.ndarray, dtype: Any) -> np.ndarray:
@@ -49,7 +49,7 @@ def test_scores_on_and_beside_every_edge(bins: int, dtype: Any, closed: Any, wei
     columns = np.column_stack([1 - scores, scores]).astype(dtype)
     error = call(cal.gece, labels, columns, lens="binary", bins=bins, binning=cal.EqualWidth(closed=closed), **weights)
     assert error == pytest.approx(
-        float(definitions.ece(labels.tolist(), scores.tolist(), bins=bins, closed=closed)), abs=1e-12
+        float(bin_definitions.ece(labels.tolist(), scores.tolist(), bins=bins, closed=closed)), abs=1e-12
     )
 
 
@@ -79,7 +79,7 @@ def test_every_tie_of_probabilities(classes: int, parts: int, lens: str) -> None
     signed = () if lens == "classwise" else ("esce",)  # the signs of all classes cancel, which is refused
     for row, label in itertools.product(rows, range(classes)):
         for metric in ("ece", *signed):
-            expected = float(getattr(definitions, metric)([label], [row], lens=lens))
+            expected = float(getattr(bin_definitions, metric)([label], [row], lens=lens))
             assert getattr(cal, metric)([label], [row], lens=lens) == pytest.approx(expected, abs=1e-12), (row, label)
         expected = float(vector_definitions.uce([label], [row]))
         assert cal.uce([label], [row]) == pytest.approx(expected, abs=1e-12), (row, label)
@@ -90,7 +90,7 @@ def test_every_tie_of_probabilities(classes: int, parts: int, lens: str) -> None
 @pytest.mark.parametrize("label", [0, 1])
 def test_ties_of_a_single_score(label: int, score: float, lens: str) -> None:
     """At one half the lower class is predicted, whether one column came or two."""
-    expected = float(definitions.esce([label], [float(score)], lens=lens))
+    expected = float(bin_definitions.esce([label], [float(score)], lens=lens))
     assert cal.esce([label], [score], lens=lens) == pytest.approx(expected, abs=1e-12)
     assert cal.esce([label], [[1 - score, score]], lens=lens) == pytest.approx(expected, abs=1e-12)
 

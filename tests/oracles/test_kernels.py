@@ -234,17 +234,6 @@ def test_pooled_blocks_are_the_same_compiled(low: int, high: int) -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sketches_are_the_same_compiled(dtype: Any) -> None:
-    rng = np.random.default_rng(0)
-    odd = [0, -0.0, 1, 1e-310, 5e-324, 1e-40, 1e-17, 1 - 1e-16, 1 / 300, 0.5]
-    p = np.concatenate([rng.beta(0.2, 50, 400), rng.random(400), odd]).astype(dtype)
-    y = (rng.random(len(p)) < p).astype(np.int64)
-    found = [in_form(form, lambda: cal.Sketches.of(y, p)) for form in ("numpy", "python", "machine")]
-    assert found[0][0] == found[1][0] == found[2][0]
-    assert {"fill_cells", "add_rows"} <= found[0][1]
-
-
 @pytest.mark.parametrize("score", [0.0, 1e-7, 1 / 3, 0.3333, 1 - 1e-7, 1.0])
 def test_a_cell_holds_all_rows_of_a_block(score: float) -> None:
     """The sum of a cell wraps around, and is told from what it wrapped."""

@@ -10,6 +10,26 @@ import pytest
 
 import calibrant as cal
 
+from .bin_definitions import ece
+from .cases import ONE_SCORE, SEARCHED, draw_case, norm, option, public_value, together, turns
+from .definitions import Undefined
+
+SEARCHES = {"ece": together(turns(ONE_SCORE), turns(SEARCHED), norm, option("least_rows", 30))}
+
+
+@pytest.mark.parametrize("number", range(2 * len(SEARCHED)))
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
+def test_numbers_of_bins_that_follow_from_the_data(number: int) -> None:
+    case = draw_case("ece", number, SEARCHES)
+    try:
+        wanted = float(ece(case.labels, case.probs.tolist(), **case.options, **case.weights()))
+    except Undefined:
+        with pytest.raises(cal.errors.UndefinedMetricError):
+            public_value("ece", case)
+        return
+    single = 1e-7 if case.probs.dtype == np.float32 else 1e-12
+    assert public_value("ece", case) == pytest.approx(wanted, abs=single), case
+
 
 def test_tied_scores_are_pooled_together() -> None:
     assert cal.tce([0, 1] * 50, [0.5] * 100) == 0
@@ -46,3 +66,9 @@ def test_counts_of_neighbours_are_as_good_as_rows(neighbours: int | None) -> Non
         kept = both > 0
         found = cal.ece_knn(cal.Predictions(y[kept], p[kept], counts=both[kept]), neighbours=neighbours)
         assert found == pytest.approx(cal.ece_knn(y[rows], p[rows], neighbours=neighbours), abs=1e-14)
+
+
+def test_a_search_ends_at_half_of_the_rows() -> None:
+    score = (np.arange(40) + 0.5) / 40
+    found = cal.calibration_curve((score > 0.5).astype(int), score, bins="search_pure", binning="equal_mass").table
+    assert len(found) == 20

@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 from mpmath import mp, mpf
 
-from .definitions import DIGITS, cut, digits, falling, nearest_double, root, rows_of, vectors
+from .definitions import DIGITS, cut, digits, falling, nearest_double, rows_of, vectors
+from .parts import rooted
 
 # Entropies reach an edge such as 1/2 only up to the last of the fifty digits.
 SAME_ENTROPY = Fraction(1, 10**40)
@@ -161,7 +162,7 @@ def vce(labels, probs, *, counts=None, sample_weight=None, variation="entropy", 
             terms.append((digits(sum(weights[i] for i in members) / sum(weights)), gap))
         if norm == "inf":
             return max(gap for _, gap in terms)
-        return root(sum(share * gap**norm for share, gap in terms), norm)
+        return rooted(sum(share * gap**norm for share, gap in terms), norm)
 
 
 def vce_db(
@@ -295,50 +296,48 @@ def mean_absolute_deviation(chances):
         return sum(abs(s - mean) * chance for s, chance in enumerate(reached))
 
 
-def gece_db(
-    labels, probs, *, counts=None, sample_weight=None, lens="canonical", distance="tv", bins=15, gamma=0.1, min_size=10
-):
-    options = {"lens": lens, "distance": distance, "bins": bins, "gamma": gamma, "min_size": min_size}
-    chances = []
-    for seen, columns in vectors(rows_of(labels, probs, counts, None), lens):
-        if columns is None:
-            column = 0 if isinstance(lens, str) and lens.startswith("top_k") else 1
-            weights = [weight for _, _, weight in seen]
-            cells = [members for members, _, _ in cut([row[column] for _, row, _ in seen], weights, bins)]
+def cells_of(seen, columns, lens, bins, gamma, min_size, counted):
+    """Rows of each cell: of bins of the one score of a lens, or of the tree."""
+    if columns is not None:
+        return tree_cells(seen, columns, gamma, min_size, counted)
+    column = 0 if isinstance(lens, str) and lens.startswith("top_k") else 1
+    return [members for members, _, _ in cut([row[column] for _, row, _ in seen], [w for _, _, w in seen], bins)]
+
+
+def distance_of(seen, cells, distance, class_weight):
+    """Sum over cells of the distance between the mean vectors of probabilities and labels, by their share of the weight."""
+    total, value = sum(weight for _, _, weight in seen), mpf(0)
+    for members in cells:
+        gaps = [
+            sum(seen[i][2] * (seen[i][1][k] - int(seen[i][0] == k)) for i in members) / total
+            for k in range(len(seen[0][1]))
+        ]
+        if distance == "l2":
+            scales = [Fraction(w) for w in class_weight or [1] * len(gaps)]
+            value += mp.sqrt(digits(sum(w * gap * gap for w, gap in zip(scales, gaps, strict=True))))
         else:
-            cells = tree_cells(seen, columns, gamma, min_size, counted=counts is not None)
-        total = mpf(0)
-        for members in cells:
-            for k in range(len(seen[0][1])):
-                total += mean_absolute_deviation([seen[i][1][k] for i in members for _ in range(int(seen[i][2]))])
-        rows = digits(sum(weight for _, _, weight in seen))
-        with mp.workdps(DIGITS):
-            chances.append(total / rows / (2 if distance == "tv" else 1))
-    return gece(labels, probs, counts=counts, **options) - sum(chances) / len(chances)
+            value += digits(sum(abs(gap) for gap in gaps)) / (2 if distance == "tv" else 1)
+    return value
 
 
 def gece(labels, probs, *, counts=None, sample_weight=None, lens="canonical", distance="tv", bins=15, gamma=0.1,
-         min_size=10, class_weight=None, combine_by="mean"):  # fmt: skip
-    rows = rows_of(labels, probs, counts, sample_weight)
-    values = []
-    for seen, columns in vectors(rows, lens):
-        weights = [weight for _, _, weight in seen]
-        if columns is None:
-            column = 0 if isinstance(lens, str) and lens.startswith("top_k") else 1
-            cells = [members for members, _, _ in cut([row[column] for _, row, _ in seen], weights, bins)]
-        else:
-            cells = tree_cells(seen, columns, gamma, min_size, counted=counts is not None)
+         min_size=10, class_weight=None, debiased=False):  # fmt: skip
+    values, chances = [], []
+    for seen, columns in vectors(rows_of(labels, probs, counts, sample_weight), lens):
+        cells = cells_of(seen, columns, lens, bins, gamma, min_size, counts is not None)
         with mp.workdps(DIGITS):
-            value = mpf(0)
+            values.append(distance_of(seen, cells, distance, class_weight))
+        if debiased:
+            total = mpf(0)
             for members in cells:
-                gaps = [
-                    sum(weights[i] * (seen[i][1][k] - int(seen[i][0] == k)) for i in members) / sum(weights)
-                    for k in range(len(seen[0][1]))
-                ]
-                if distance == "l2":
-                    scales = [Fraction(w) for w in class_weight or [1] * len(gaps)]
-                    value += mp.sqrt(digits(sum(w * gap * gap for w, gap in zip(scales, gaps, strict=True))))
-                else:
-                    value += digits(sum(abs(gap) for gap in gaps)) / (2 if distance == "tv" else 1)
-        values.append(value)
-    return sum(values) / len(values)
+                for k in range(len(seen[0][1])):
+                    total += mean_absolute_deviation([seen[i][1][k] for i in members for _ in range(int(seen[i][2]))])
+            rows = digits(sum(weight for _, _, weight in seen))
+            with mp.workdps(DIGITS):
+                chances.append(total / rows / (2 if distance == "tv" else 1))
+    error = sum(values) / len(values)
+    return error - sum(chances) / len(chances) if debiased else error
+
+
+def gece_db(labels, probs, **options):
+    return gece(labels, probs, debiased=True, **options)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import calibrant as cal
 from tests.r.common import Compute, compare, every_call
 
 # givitiR maximises the likelihood by glm with its default of 8 digits of the deviance.
@@ -14,20 +11,6 @@ TOLERANCE = 1e-6
 DECIMALS = 1e-6
 
 
-def outcome(**options: Any) -> Compute:
-    def compute(d: Any) -> list[float]:
-        found = cal.inference.giviti_test(d.y, d.risk, method="likelihood_ratio", **options)
-        return [found.statistic, found.pvalue, found.detail["degree"]]
-
-    return compute
-
-
-COMPUTED: dict[str, Compute] = {
-    "test_of(y, risk, devel = 'external')": outcome(),
-    "test_of(y, risk, devel = 'internal')": outcome(external=False),
-}
-
-
-@every_call("giviti", COMPUTED)
+@every_call("giviti", {})
 def test_giviti(call: str, compute: Compute) -> None:
     compare("giviti", call, compute, TOLERANCE, DECIMALS)

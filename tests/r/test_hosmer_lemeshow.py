@@ -36,24 +36,18 @@ def by_stage(g: int) -> Compute:
     return compute
 
 
-def inverted(d: Any) -> Any:
-    """Quantiles without interpolation: the least risk up to which the share of the rows is k/10."""
-    return np.unique(np.quantile(d.risk, np.arange(11) / 10, method="inverted_cdf"))
-
-
 def cut2(d: Any) -> Any:
-    """The cuts of Hmisc: groups end at these quantiles, and a cut is the first risk of the next group."""
+    """The cuts of Hmisc: groups end at quantiles without interpolation, and a cut is the first risk of the next group."""
+    ends = np.unique(np.quantile(d.risk, np.arange(11) / 10, method="inverted_cdf"))
     risk = np.unique(d.risk)
-    return [risk[0], *risk[np.searchsorted(risk, inverted(d)[1:-1]) + 1], risk[-1]]
+    return [risk[0], *risk[np.searchsorted(risk, ends[1:-1]) + 1], risk[-1]]
 
 
 COMPUTED: dict[str, Compute] = {
-    **{f"statistic_of(hoslem.test(y, risk, g = {g}))": by_quantiles(g) for g in (5, 8, 10, 20)},
-    **{f"statistic_of(logitgof(y, risk, g = {g}))": by_quantiles(g) for g in (5, 10)},
-    **{f"statistic_of(logitgof(stage, cbind(p1, p2, p3, p4), g = {g}))": by_stage(g) for g in (4, 6, 9, 12)},
+    **{f"statistic_of(hoslem.test(y, risk, g = {g}))": by_quantiles(g) for g in (8, 20)},
+    "statistic_of(logitgof(y, risk, g = 5))": by_quantiles(5),
+    **{f"statistic_of(logitgof(stage, cbind(p1, p2, p3, p4), g = {g}))": by_stage(g) for g in (4, 12)},
     "Hmisc::cut2(risk, g = 10, onlycuts = TRUE)": cut2,
-    # The groups of cut2 are the default, also with ties.
-    "grouped(y, risk, Hmisc::cut2(risk, g = 10))": lambda d: cal.hosmer_lemeshow(d.y, d.risk),
 }
 
 

@@ -1,76 +1,76 @@
-"""Intervals of intercept, slope and the ratio of observed to expected events against stats::glm, MASS and survey."""
+"""Intervals of intercept, slope, means and the ratio of observed to expected events against stats, MASS and survey."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import pytest
 
 import calibrant as cal
-from tests.r.common import Compute, compare, every_call
+from tests.calling import call
+from tests.r.common import Compute, compare, every_call, values, weights
 
-# Ends of profiles by uniroot and by brentq, of Wald intervals in closed form; rates are rounded to 10 digits in neither.
-TOLERANCE = 1e-7
-# MASS interpolates the profile by a spline through about ten points, and survey loses digits where a fitted risk is near 1.
-ROUGH = 2e-3
+# Closed forms, and ends of profiles by uniroot and by brentq.
+USUAL = (1e-7, 1e-10)
+# MASS interpolates the profile between a few places by a spline; survey takes its covariance from the last step of glm, and loses digits
+# where a fitted risk is near 1.
+LOOSE = {"MASS": (1e-3, 1e-4), "survey": (1e-6, 1e-9)}
+LINE = ("cox_intercept", "cox_slope")
+SHIFT, RATIO = "fixed_slope_intercept", "expected_observed_ratio"
 Z = 1.959963984540054
 
 
-def ends(metric: str, method: str, **options: Any) -> Compute:
+def ends(*metrics: str, method: str, **options: Any) -> Compute:
+    """Both ends of the interval of each metric; an option may be a function of the data set."""
+
     def compute(d: Any) -> list[float]:
-        found = cal.interval(d.y, d.risk, metric=metric, method=method, **options)
-        assert found.method == method
-        return [found.low, found.high]
+        given = {name: value(d) if callable(value) else value for name, value in options.items()}
+        found = [call(cal.interval, d.y, d.risk, metric=metric, method=method, **given) for metric in metrics]
+        assert {each.method for each in found} == {method}
+        return [end for each in found for end in (each.low, each.high)]
 
     return compute
-
-
-def both(d: Any) -> list[float]:
-    """Ends of the intercept and of the slope, as R prints the transposed matrix."""
-    return [*ends("cox_intercept", "profile")(d), *ends("cox_slope", "profile")(d)]
 
 
 def errors(*metrics: str) -> Compute:
-    """Standard errors with rows clustered by centre."""
+    """Standard errors with rows clustered by centre; of the ratio, that of its logarithm."""
 
-    def compute(d: Any) -> list[float]:
-        rows = cal.Predictions(d.y, d.risk, groups=d.centre)
-        found = [cal.interval(rows, metric=metric, method="sandwich", cluster=True) for metric in metrics]
-        return [(each.high - each.low) / 2 / Z for each in found]
+    def compute(d: Any) -> Any:
+        limits = np.reshape(ends(*metrics, method="sandwich", groups=lambda d: d.centre, cluster=True)(d), (-1, 2))
+        low, high = (np.log(limits) if RATIO in metrics else limits).T
+        return (high - low) / 2 / Z
 
     return compute
 
 
-def ratio_error(d: Any) -> float:
-    """Standard error of the logarithm of the ratio."""
-    found = cal.interval(
-        cal.Predictions(d.y, d.risk, groups=d.centre), metric="expected_observed_ratio", method="sandwich", cluster=True
-    )
-    return float(np.log(found.high / found.low)) / 2 / Z
-
-
-OE: dict[str, Any] = {"form": "observed_expected"}
-COMPUTED: dict[str, Compute] = {
-    "t(confint(line(y, risk)))": both,
-    "confint(shift(y, risk))": ends("fixed_slope_intercept", "profile"),
-    "slope_ends(y, risk)": ends("cox_slope", "profile"),
-    "slope_ends(y, risk, 0.8)": ends("cox_slope", "profile", level=0.8),
-    "intercept_ends(y, risk)": ends("cox_intercept", "profile"),
-    "shift_ends(y, risk)": ends("calibration_in_the_large", "profile", form="logit"),
-    "wald_shift(y, risk)": ends("fixed_slope_intercept", "wald"),
-    "poisson.test(sum(y), sum(risk))$conf.int": ends("expected_observed_ratio", "exact", **OE),
+INTERVALS: dict[str, Compute] = {
+    "t(confint(line(y, risk)))": ends(*LINE, method="profile"),
+    "confint(shift(y, risk))": ends(SHIFT, method="profile"),
     "exp(log(sum(y) / sum(risk)) + qnorm(c(0.025, 0.975)) * sqrt((1 - mean(y)) / sum(y)))": ends(
-        "expected_observed_ratio", "wald", **OE
+        RATIO, method="wald", form="observed_expected"
     ),
-    "svy_errors(y ~ qlogis(risk), y, risk, centre)": errors("cox_intercept", "cox_slope"),
-    "svy_errors(y ~ 1 + offset(qlogis(risk)), y, risk, centre)": errors("fixed_slope_intercept"),
-    "SE(svyratio(~risk, ~y, clustered(y, risk, centre))) * sum(y) / sum(risk)": ratio_error,
+    "svy_errors(y ~ qlogis(risk), y, risk, centre)": errors(*LINE),
+    "svy_errors(y ~ 1 + offset(qlogis(risk)), y, risk, centre)": errors(SHIFT),
+    "SE(svyratio(~risk, ~y, clustered(y, risk, centre))) * sum(y) / sum(risk)": errors(RATIO),
+}
+METHODS: dict[str, Compute] = {
+    "c(t(quiet(confint(line(y, risk)))))": ends(*LINE, method="profile"),
+    "c(t(quiet(confint(line(y, risk), level = 0.9))))": ends(*LINE, method="profile", level=0.9),
+    "quiet(confint(shift(y, risk)))": ends(SHIFT, method="profile"),
+    "profiled(y, risk)": ends("cox_slope", method="profile"),
+    "confint.default(shift(y, risk))": ends(SHIFT, method="wald"),
+    "poisson.test(sum(y), sum(risk))$conf.int": ends(RATIO, method="exact", form="observed_expected"),
+    "normal(robust(y, risk, weights = w(y)))": ends(*LINE, method="sandwich", sample_weight=weights),
 }
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
-@every_call("intervals", COMPUTED)
+@every_call("intervals", INTERVALS)
 def test_intervals(call: str, compute: Compute) -> None:
-    rough = ROUGH if "confint(" in call else 1e-6 if "svy" in call else TOLERANCE
-    compare("intervals", call, compute, rough, ROUGH if "confint(" in call else 1e-9)
+    package = next(entry["package"] for entry in values("intervals") if entry["call"] == call)
+    compare("intervals", call, compute, *{**LOOSE, "MASS": (2e-3, 2e-3)}.get(package, (1e-7, 1e-9)))
+
+
+@every_call("interval_methods", METHODS)
+def test_interval_methods(call: str, compute: Compute) -> None:
+    package = next(entry["package"] for entry in values("interval_methods") if entry["call"] == call)
+    compare("interval_methods", call, compute, *LOOSE.get(package, USUAL))

@@ -38,10 +38,12 @@ def hmisc(d: Any) -> Any:
     return np.concatenate([lower, upper])
 
 
-def grades(attribute: str = "pvalue", **options: Any) -> Compute:
+def grades(alternative: Any) -> Compute:
     return lambda d: [
-        getattr(each, attribute)
-        for each in cal.inference.grade_tests(cal.Predictions(d.y, d.risk, groups=d.centre), **options).grades
+        each.pvalue
+        for each in cal.inference.grade_tests(
+            cal.Predictions(d.y, d.risk, groups=d.centre), alternative=alternative
+        ).grades
     ]
 
 
@@ -49,29 +51,17 @@ def isotonic(d: Any) -> Any:
     return cal.IsotonicCalibration().fit(d.risk, d.y).predict_proba(d.risk)[:, 1]
 
 
-def parts(d: Any) -> Any:
-    return cal.decompose(d.y, d.risk, score="brier", method="corp")
-
-
-GREATER = "tests(y, risk, centre, function(x, n, p) binom.test(x, n, p, alternative = 'greater')$p.value)"
 COMPUTED: dict[str, Compute] = {
     "limits(y, risk, function(x, n) binconf(x, n, method = 'exact')[2:3])": limits("clopper_pearson"),
     "limits(y, risk, function(x, n) binconf(x, n, method = 'wilson')[2:3])": hmisc,
     "limits(y, risk, function(x, n) prop.test(x, n, correct = FALSE)$conf.int)": limits("wilson"),
     "limits(y, risk, function(x, n) binom.test(x, n, conf.level = 0.9)$conf.int)": limits("clopper_pearson", 0.9),
     "limits(y, risk, jeffreys)": limits("jeffreys"),
-    GREATER: grades(),
-    GREATER.replace("greater", "less"): grades(alternative="less"),
-    f"p.adjust({GREATER}, 'holm')": grades("adjusted"),
-    f"p.adjust({GREATER}, 'BH')": grades("adjusted", correction="benjamini_hochberg"),
+    "tests(y, risk, centre, function(x, n, p) binom.test(x, n, p, alternative = 'less')$p.value)": grades("less"),
     "tests(y, risk, centre, function(x, n, p) 2 * min(0.5, pbinom(x, n, p), pbinom(x - 1, n, p, lower.tail = FALSE)))": grades(
-        alternative="two-sided"
+        "two-sided"
     ),
-    "range(isotonic(y, risk))": lambda d: [isotonic(d).min(), isotonic(d).max()],
     "mean((isotonic(y, risk) - sort(risk))^2)": lambda d: np.mean((isotonic(d) - d.risk) ** 2),
-    "mean(abs(isotonic(y, risk) - sort(risk)))": lambda d: cal.metrics.fott_isotonic(d.y, d.risk),
-    "mean((risk - y)^2) - mean((isotonic(y, risk) - y[order(risk, -y)])^2)": lambda d: parts(d).miscalibration,
-    "mean((mean(y) - y)^2) - mean((isotonic(y, risk) - y[order(risk, -y)])^2)": lambda d: parts(d).discrimination,
 }
 
 

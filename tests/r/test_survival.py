@@ -33,14 +33,6 @@ def other(d: Any) -> Any:
     return np.where((d.event == 1) & ((np.arange(len(d.event)) + 1) % 3 == 0), 2, d.event)
 
 
-def kaplan_meier(at: float) -> Compute:
-    def compute(d: Any) -> list[float]:
-        found = measures(d, at)["observed_risk"]
-        return [found.value, found.standard_error, found.low, found.high]
-
-    return compute
-
-
 def scores(at: float, competing: bool = False) -> Compute:
     """The values; standard errors with the factor n / (n - 1) of R."""
 
@@ -65,14 +57,6 @@ def regression(at: float, measure: str) -> Compute:
     return compute
 
 
-def indices(at: float) -> Compute:
-    def compute(d: Any) -> list[float]:
-        found = measures(d, at)
-        return [found[name].value for name in ("ici", "e50", "e90")]
-
-    return compute
-
-
 def aalen_johansen(d: Any) -> list[float]:
     found = measures(d, 1826.5, other(d))["observed_risk"]
     return [found.value, found.standard_error]
@@ -83,9 +67,7 @@ COMPUTED: dict[str, Compute] = {
     "scores(time, other(event), risk, 1826.5)": scores(1826.5, competing=True),
 }
 for horizon in (1000.5, 1826.5):
-    COMPUTED[f"kaplan_meier(time, event, {horizon})"] = kaplan_meier(horizon)
     COMPUTED[f"scores(time, event, risk, {horizon})"] = scores(horizon)
-    COMPUTED[f"indices(time, event, risk, {horizon})"] = indices(horizon)
     COMPUTED[f"line(time, event, risk, {horizon})"] = regression(horizon, "calibration_slope")
     COMPUTED[f"shift(time, event, risk, {horizon})"] = regression(horizon, "calibration_intercept")
 

@@ -74,24 +74,20 @@ def test_outcomes_of_a_row_are_not_independent() -> None:
         cal.ece(cal.Predictions([0, 1], [0.6, 0.7], input="confidence"), lens="flattened")
 
 
-def test_size_and_coverage(deep: bool) -> None:
-    sets = 400 if deep else 10
-    rejected = covered = 0
+@pytest.mark.deep
+def test_size_and_coverage() -> None:
+    sets, rejected, covered = 400, 0, 0
     # The expected score of these calibrated forecasts: E p (1 - p) of a Dirichlet distribution.
     truth = 0.7 / 2.8 - 0.7 * 1.7 / (2.8 * 3.8)
     for seed in range(sets):
         y, p = several(1000 + seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            rejected += (
-                cal.assess(y, p, metric="ece", lens="flattened", n_resamples=99 if deep else 19, rng=seed).pvalue
-                <= 0.05
-            )
-            if deep:
-                found = cal.interval(y, p, metric="brier", lens="flattened", n_resamples=200, rng=seed)
-                covered += found.low <= truth <= found.high
+            rejected += cal.assess(y, p, metric="ece", lens="flattened", n_resamples=99, rng=seed).pvalue <= 0.05
+            found = cal.interval(y, p, metric="brier", lens="flattened", n_resamples=200, rng=seed)
+            covered += found.low <= truth <= found.high
     assert rejected <= 0.05 * sets + 3.5 * math.sqrt(0.0475 * sets)
-    assert not deep or covered >= 0.92 * sets
+    assert covered >= 0.92 * sets
 
 
 def test_right_and_wrong_predictions() -> None:

@@ -18,17 +18,11 @@ PREDICTIONS = "pass it to Predictions: {}(Predictions(y_true, y_prob, {}))"
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: cal.ece(Y, P, n_bins=3), "n_bins: unexpected keyword of ece; use bins"),
-        (lambda: cal.ece(Y, P, strategy="quantile"), "strategy: unexpected keyword of ece; use binning"),
         (lambda: cal.ece(Y, P, weights=P), "weights: unexpected keyword of ece; use sample_weight"),
         (lambda: cal.ece(Y, P, binns=3), "binns: unexpected keyword of ece; did you mean 'bins'?"),
         (
             lambda: cal.ece(Y, P, input="logit"),
             "input: unexpected keyword of ece; " + PREDICTIONS.format("ece", "input='logit'"),
-        ),
-        (
-            lambda: cal.ece(Y, P, from_logits=True),
-            "from_logits: unexpected keyword of ece; pass ece(Predictions(y_true, y_prob, input='logit'))",
         ),
         (
             lambda: cal.interval(Y, P, groups=Y),
