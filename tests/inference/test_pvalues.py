@@ -69,12 +69,6 @@ def test_enumeration_holds_every_level_exactly(metric: str) -> None:
     assert_level_holds(metric, np.array([0.1, 0.35, 0.6, 0.8, 0.9]))
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("metric", ["brier", "spherical", "ecce_mad"])
-def test_enumeration_holds_every_level_for_more_rows(metric: str) -> None:
-    assert_level_holds(metric, np.array([0.05, 0.1, 0.2, 0.35, 0.6, 0.7, 0.8, 0.9]))
-
-
 def test_outcomes_without_a_value_are_told() -> None:
     y, p = [0, 0, 1, 0, 1, 1], [0.2, 0.4, 0.3, 0.6, 0.7, 0.8]
     found = cal.assess(y, p, metric="cox_slope")
