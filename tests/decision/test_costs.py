@@ -363,22 +363,3 @@ def test_prudent_bounds_rise_and_solve_their_equation() -> None:
     ):
         with pytest.raises(cal.errors.ArgumentError):
             pluto_tasche(**bad)
-
-
-@pytest.mark.parametrize(
-    "result",
-    [
-        call(expected_cost, **D, cost=COST),
-        cost_decision(D_PROBS, COST),
-        call(net_benefit, **B),
-        call(likert_error, **B),
-        call(review_routing, **D, accept=0.55),
-        pluto_tasche([100, 400, 300]),
-    ],
-    ids=lambda result: type(result).__name__,
-)
-def test_results_speak(result: Any) -> None:
-    assert len(repr(result)) > 20
-    assert "<table>" in result._repr_html_()
-    assert isinstance(result.to_dict(), dict)
-    assert len(result.to_frame()) > 0
