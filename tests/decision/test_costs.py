@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -110,17 +109,6 @@ def test_net_benefit_has_its_checked_values() -> None:
     assert found.standardised[0] == pytest.approx(0.7083333333, abs=5e-11)
     assert found.avoided[0] == pytest.approx(-0.3)
     assert found.standard_error[[0, 2]].tolist() == pytest.approx([0.1838817555, 0.2024845673], abs=5e-11)
-
-
-def test_brier_is_an_integral_of_net_benefit() -> None:
-    y, p = np.array(B["y_true"]), np.array(B["y_prob"])
-    cuts = [0, *p, 1]
-
-    def part(t: float) -> float:
-        return (1 - t) * (y.mean() - float(net_benefit(y, p, thresholds=t).net_benefit[0]))
-
-    pieces = [integrate.quad(part, a + 1e-12, b - 1e-12)[0] for a, b in pairwise(cuts)]
-    assert 2 * math.fsum(pieces) == pytest.approx(0.1725, abs=1e-9)
 
 
 def test_net_benefit_is_the_share_of_positives_less_a_cost() -> None:

@@ -10,13 +10,11 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
-import torch
 
 import calibrant as cal
 from experiments.reproductions import (
     entropic,
     entropic_images,
-    entropic_nets,
     entropic_rows,
     entropic_tabular,
     entropic_tracker,
@@ -59,32 +57,6 @@ def test_without_data_only_the_tracker_is_left_and_the_summary_says_so(tmp_path:
     assert "left out" in as_page(found)
 
 
-def test_networks_trained_together_are_those_trained_alone() -> None:
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(2, 50, 6)).astype(np.float32), rng.integers(0, 2, (2, 50))
-    rows = entropic_rows.Split(x[:, :40], y[:, :40], x[:, 40:], y[:, 40:], 5)
-    together = entropic_nets.train(rows, epochs=3, batch=16, looks={1}).logits[-1]
-    for seed in range(2):
-        net = torch.nn.Sequential(
-            torch.nn.Linear(6, 64), torch.nn.ReLU(), torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1)
-        )
-        start = [values[seed].detach() for values in entropic_nets.start(6, 2)]
-        with torch.no_grad():
-            for own, value in zip(net.parameters(), start, strict=True):
-                own.copy_(value.T if value.shape[0] > 1 else value[0].reshape(own.shape))
-        optimiser = torch.optim.Adam(net.parameters(), lr=1e-3)
-        order = torch.Generator().manual_seed(1000 + seed)
-        for _ in range(3):
-            for at in torch.randperm(40, generator=order).split(16):
-                optimiser.zero_grad()
-                out = net(torch.from_numpy(x[seed, :40])[at])[:, 0]
-                target = torch.from_numpy(y[seed, :40])[at].float()
-                torch.nn.functional.binary_cross_entropy_with_logits(out, target).backward()
-                optimiser.step()
-        alone = net(torch.from_numpy(x[seed, 40:])).detach().numpy()[:, 0]
-        np.testing.assert_allclose(together[seed], alone, atol=1e-5)
-
-
 def test_rows_are_dealt_once_and_numbers_standardised_by_training_rows(data_folder: Path) -> None:
     columns = entropic_rows.read(entropic_rows.TELCO, data_folder / "tabular", 200)
     dealt = entropic_rows.split(columns, 2)
@@ -97,14 +69,6 @@ def test_rows_are_dealt_once_and_numbers_standardised_by_training_rows(data_fold
     for seed in range(2):
         together = np.concatenate([dealt.train_labels[seed], dealt.held_labels[seed]])
         assert together.sum() == columns.labels.sum()
-
-
-def test_both_files_of_adult_are_read_with_the_same_labels(data_folder: Path) -> None:
-    columns = entropic_rows.read(entropic_rows.ADULT, data_folder / "tabular", 300)
-    assert len(columns.labels) == 600
-    first, second = columns.labels[:300].mean(), columns.labels[300:].mean()
-    assert 0.15 < first < 0.35
-    assert 0.15 < second < 0.35
 
 
 def test_calibrated_mean_of_equation_15_is_that_of_drawn_labels_and_of_equation_11_is_0() -> None:
