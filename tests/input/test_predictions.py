@@ -331,14 +331,6 @@ def test_an_index_in_another_order_is_refused() -> None:
     assert Predictions(labels, frame.set_index(pd.Index([1, 0, 0, 1]))).n == 4  # names rows twice
 
 
-def test_a_sketch_is_named_where_rows_are_needed() -> None:
-    with pytest.raises(
-        cal.errors.InputTypeError,
-        match="y_true: a sketch keeps no rows, which are required here; pass labels and probabilities",
-    ):
-        Predictions(cal.Sketch.of([0, 1], [0.2, 0.7]))
-
-
 @pytest.mark.parametrize(
     ("labels", "classes", "positive", "names"),
     [
