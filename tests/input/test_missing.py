@@ -58,7 +58,6 @@ def test_a_missing_label_is_counted_or_dropped(form: str) -> None:
         cal.brier(LABELS[form], P)
     found = cal.Predictions(LABELS[form], P, missing="drop")
     assert cal.brier(found) == pytest.approx(VALUE, abs=1e-15)
-    assert found.dropped is not None
     assert (found.n, found.dropped.rows, found.dropped.n, found.dropped.columns) == (5, 6, 1, {"y_true": 1})
 
 
@@ -68,7 +67,6 @@ def test_a_missing_score_is_counted_or_dropped(form: str) -> None:
         cal.brier(Y, SCORES[form])
     found = cal.Predictions(Y, SCORES[form], missing="drop")
     assert cal.brier(found) == pytest.approx(VALUE, abs=1e-15)
-    assert found.dropped is not None
     assert found.dropped.columns == ({"p_1": 1} if form == "frame" else {"y_prob": 1})
 
 
@@ -157,7 +155,6 @@ def test_what_is_not_missing() -> None:
     assert cal.Predictions(["none", "ill"], [0.1, 0.8], pos_label="ill", missing="drop").dropped is None
     assert cal.Predictions(["", "ill"], [0.1, 0.8], pos_label="ill", missing="drop").dropped is None
     three = cal.Predictions(["no", "ill", "", "NA"], [0.1, 0.8, 0.3, 0.2], pos_label="ill", missing="drop")
-    assert three.dropped is not None
     assert three.dropped.n == 2
     # In groups it is a name; a missing group is not.
     found = cal.Predictions([0, 1, 1], [0.1, 0.8, 0.4], groups=["NA", "", None], missing="drop")

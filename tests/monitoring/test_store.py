@@ -123,7 +123,6 @@ def test_missing_labels_counted_as_negative() -> None:
 def test_confidence_in_the_predicted_class() -> None:
     found = top_view(sketch_of(SCORE, YES, "binary"))
     top = cal.Sketch.of(YES, SCORE, lens="top_label").view()
-    assert found is not None
     assert found.mean(found.score) == pytest.approx(top.mean(top.score), abs=1e-12)
     assert found.mean(found.outcome) == pytest.approx(top.mean(top.outcome), abs=1e-12)
     assert top_view(sketch_of(SCORE, YES, "class:cat")) is None

@@ -198,10 +198,8 @@ def test_a_hierarchy_is_one_lens_for_each_level() -> None:
     assert list(levels) == [1, 2]
     coarse, fine = (views(p, levels[level])[0].block(0, 3) for level in (1, 2))
     assert np.allclose(coarse.probs, [[0.9, 0.1], [0.7, 0.3], [0.6, 0.4]])
-    assert coarse.labels is not None
     assert coarse.labels.tolist() == [0, 0, 1]
     assert np.allclose(fine.probs, [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.4, 0.2, 0.4]])
-    assert fine.labels is not None
     assert fine.labels.tolist() == [0, 1, 2]
 
 
