@@ -29,6 +29,9 @@ def problem(
 def overconfidence(calibrator: Any, probs: np.ndarray, truth: np.ndarray) -> float:
     """Mean confidence minus the true probability of the predicted class."""
     found = calibrator.predict_proba(probs)
+    if calibrator.get_params().get("measure") == "ecd":
+        logs = np.log(np.maximum(found, 1e-300))
+        return float(np.mean(((found - truth) * logs).sum(axis=1)))
     return float(np.mean(found.max(axis=1) - truth[np.arange(len(truth)), found.argmax(axis=1)]))
 
 
@@ -37,6 +40,7 @@ def overconfidence(calibrator: Any, probs: np.ndarray, truth: np.ndarray) -> flo
     [
         (2, 400, {"alpha": 0.1}),
         (4, 400, {"alpha": 0.1, "shrinkage": "uniform"}),
+        (4, 400, {"alpha": 0.1, "measure": "ecd"}),
         pytest.param(2, 60, {"alpha": 0.1}, marks=pytest.mark.deep),
         pytest.param(2, 2000, {}, marks=pytest.mark.deep),
         pytest.param(10, 1000, {"calibrator": cal.VectorScaling()}, marks=pytest.mark.deep),
