@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
+from tests.calling import Run, check_refusal
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(400)
@@ -26,8 +27,6 @@ PROBS = RNG.dirichlet(np.ones(3), 300)
 LABELS = np.array([RNG.choice(3, p=row) for row in PROBS])
 SURE = PROBS**2 / (PROBS**2).sum(axis=1, keepdims=True)
 NAMES = np.array(["cat", "dog", "eel"])
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -216,8 +215,7 @@ def test_bad_comparisons_are_one_clear_line(binary: Path, run: Run, arguments: l
 def test_models_with_other_classes_are_refused(animals: Path, run: Run) -> None:
     frame = pd.read_csv(animals).rename(columns={"new_eel": "new_owl"})
     frame.to_csv(animals, index=False)
-    code, _, err = run("compare", animals, "--models", "old_*,new_*")
-    assert (code, "different classes" in err) == (2, True)
+    check_refusal(run("compare", animals, "--models", "old_*,new_*"), "different classes")
 
 
 def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
@@ -231,8 +229,7 @@ def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
     code, out, _ = run("evaluate", binary, *options)
     assert code == 0
     assert all(word in out for word in ("low", "high", "p-value"))
-    code, _, err = run("evaluate", binary, "--level", "95")
-    assert (code, "level" in err) == (2, True)
+    check_refusal(run("evaluate", binary, "--level", "95"), "level")
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")

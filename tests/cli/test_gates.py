@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +13,8 @@ import calibrant as cal
 from calibrant.cli.conditions import Gates, Place, check, metric_conditions, places_of
 from calibrant.cli.gate_results import annotation
 from calibrant.errors import ArgumentError
+from tests.calling import Run, check_refusal
 
-Run = Callable[..., tuple[int, str, str]]
 RNG = np.random.default_rng(8)
 SCORES = RNG.beta(2, 2, 400).round(5)
 EVENTS = (RNG.random(400) < SCORES**1.5).astype(int)
@@ -187,6 +186,4 @@ def test_options_of_metrics(rows: str, run: Run) -> None:
         (["assess", rows, "--metrics", "ece,brier", "--option", "norm=1"], "--option: applies to one metric"),
         (["assess", rows, "--metric", "cox_slope", "--option", "form=1"], "cox_slope has no 'form'"),
     ):
-        code, _, err = run(*words, "--no-config")
-        assert code == 2
-        assert message in err
+        check_refusal(run(*words, "--no-config"), message)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.calling import Run, check_refusal
 
 
 def test_a_name_of_the_literature_is_described(run: Run) -> None:
@@ -21,10 +19,7 @@ def test_a_name_of_several_metrics_lists_them(run: Run) -> None:
 
 
 def test_one_selection_at_a_time(run: Run) -> None:
-    code, out, err = run("metrics", "ece", "--for", "direction")
-    assert (code, out) == (2, "")
-    assert "cannot be combined with" in err
-    assert "give either" in err
+    check_refusal(run("metrics", "ece", "--for", "direction"), "cannot be combined with", "give either")
 
 
 def test_a_recommendation_has_ranks_and_reasons(run: Run) -> None:

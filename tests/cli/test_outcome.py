@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-Run = Callable[..., tuple[int, str, str]]
+from tests.calling import Run, read_json
+
 RNG = np.random.default_rng(4)
 SCORE = RNG.random(400)
 YES = (RNG.random(400) < SCORE**2).astype(int)
@@ -40,9 +40,7 @@ def test_the_outcome_is_named(
     code, printed, errors = run("report", file, *options, *FAST, "--as", "json", "--out", "-")
     assert code == 0, errors
     assert json.loads(printed)["outcome"] == expected
-    code, printed, errors = run("evaluate", file, *options, "--metrics", "ece", "--json")
-    assert code == 0, errors
-    header = json.loads(printed)["header"]
+    header = read_json(run("evaluate", file, *options, "--metrics", "ece", "--json"))["header"]
     assert header["outcome"] == expected
     name = f"P({expected})" if expected else "the positive class"
     assert header["event"].startswith(f"overestimates {name}: ")
@@ -54,16 +52,6 @@ def test_metadata_are_shown(run: Run, tmp_path: Path) -> None:
     code, printed, _ = run("report", file, *words, *FAST, "--as", "json", "--out", "-")
     assert code == 0
     assert json.loads(printed)["metadata"] == {"model": "gbm=2", "owner": "Risk"}
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [(["--meta", "model"], "not of the form KEY=VALUE"), (["--meta", "a=1", "--meta", "a=2"], "given twice")],
-)
-def test_bad_metadata_are_named(run: Run, tmp_path: Path, given: list[str], expected: str) -> None:
-    code, _, errors = run("report", table(tmp_path, churn=YES), "--label", "churn", *FAST, *given)
-    assert code == 2
-    assert expected in errors
 
 
 def test_run_names_the_outcome_in_page_and_summary(run: Run, tmp_path: Path) -> None:

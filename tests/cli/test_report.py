@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.reporting.building import report
+from tests.calling import Run, check_refusal
 
 RNG = np.random.default_rng(3)
 SCORE = RNG.random(300)
@@ -19,8 +19,6 @@ YES = (RNG.random(300) < SCORE).astype(int)
 OTHER = SCORE**3 / (SCORE**3 + (1 - SCORE) ** 3)
 LAND = np.array(["FR", "DE"])[np.arange(300) % 2]
 FAST = ["--metrics", "ece,nll"]
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -125,10 +123,7 @@ def test_mistakes_are_said_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     files = {"old": str(old), "new": str(new)}
-    code, _, errors = run("report", *(files.get(each, each) for each in arguments))
-    assert code == 2
-    assert says in errors
-    assert errors.count("\n") == 1
+    check_refusal(run("report", *(files.get(each, each) for each in arguments)), says)
 
 
 def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: Path) -> None:
@@ -155,9 +150,7 @@ def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Pa
         (("report", old, "--for", "clinical", "--tripod", items, "--out", items), "names the file of --out"),
         (("report", old, old, "--compare", "models", "--for", "clinical"), "--for: cannot be combined with --compare"),
     ):
-        code, _, errors = run(*more)
-        assert code == 2
-        assert text in errors
+        check_refusal(run(*more), text)
 
 
 def test_gates_and_options_of_the_clinical_table(run: Run, old: Path) -> None:
@@ -172,9 +165,7 @@ def test_gates_and_options_of_the_clinical_table(run: Run, old: Path) -> None:
         (("--fail-if", "ece > 0.1"), "--fail-if: unknown measure 'ece'; use n, events"),
         (("--gamma", "0.2"), "No such option '--gamma'"),
     ):
-        code, _, errors = run(*table, *more)
-        assert code == 2
-        assert words in errors
+        check_refusal(run(*table, *more), words)
 
 
 @pytest.mark.parametrize(

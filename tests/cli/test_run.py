@@ -54,7 +54,6 @@ def rare(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 def headline(folder: Path) -> str:
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     found = re.search(r'<p class="verdict [a-z]+" id="verdict">(.*?)</p>', page)
-    assert found is not None
     return unescape(re.sub("<[^>]*>", "", found[1]))
 
 
@@ -71,7 +70,6 @@ def test_run_speaks_of_the_positive_class(tmp_path: Path, run: Run) -> None:
     assert headline(tmp_path).startswith("Overestimates the positive class: predicts ")
     for name, mean in (("mean predicted probability", rows.p.mean()), ("observed rate", rows.y.mean())):
         cells = re.search(rf"{name} of the positive class +(\S+) +(\S+)", out)
-        assert cells is not None
         assert [float(cell) for cell in cells.groups()] == pytest.approx([mean] * 2, abs=1e-4)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -19,9 +18,9 @@ from calibrant.cli.options import OnceCommand
 from calibrant.cli.wording import OptionWording
 from calibrant.errors import ArgumentError
 from calibrant.util.files import check_writable
+from tests.calling import Run, check_refusal
 from tests.in_turn import in_turn
 
-Run = Callable[..., tuple[int, str, str]]
 RNG = np.random.default_rng(3)
 SCORES = RNG.beta(1, 2, 400).round(5)
 EVENTS = (RNG.random(400) < SCORES**0.7).astype(int)
@@ -92,35 +91,6 @@ def test_every_command_looks_at_options_that_come_twice(rows: Path, run: Run) ->
 
 # What cannot be written
 
-WRITERS = [
-    (("fit", "{rows}"), ".json"),
-    (("apply", "{rows}", "{rows}"), ".csv"),
-    (("scan", "{rows}"), ".sketch"),
-    (("report", "{rows}"), ".html"),
-    (("demo",), ".html"),
-    (("monitor", "report", "{rows}"), ".html"),
-]
-
-
-@pytest.mark.parametrize(("words", "suffix"), WRITERS, ids=[words[0] for words, _ in WRITERS])
-def test_an_output_that_cannot_be_written_is_named_before_the_work(
-    tmp_path: Path, rows: Path, run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], suffix: str
-) -> None:
-    for name in ("fitting.run_fit", "fitting.run_apply", "streaming.run", "reporting.run", "demonstration.run"):
-        monkeypatch.setattr(f"calibrant.cli.{name}", None)  # nothing is begun
-    command = [word.format(rows=rows) for word in words]
-    code, out, err = run(*command, "--out", tmp_path / "no" / f"x{suffix}")
-    assert (code, out) == (2, "")
-    assert "cannot be written (its folder does not exist)" in err
-    assert "is not a folder" in run(*command, "--out", rows / f"x{suffix}")[2]
-    assert "it is a folder" in run(*command, "--out", tmp_path)[2]
-
-
-def test_a_folder_that_cannot_be_made_is_named_before_the_work(rows: Path, run: Run) -> None:
-    code, out, err = run("run", "--validation", rows, "--test", rows, "--out", rows / "results")
-    assert (code, out, "is not a folder" in err) == (2, "", True)
-    assert "is not a folder" in run("demo", "--save-data", rows / "data")[2]
-
 
 def test_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
     check_writable(tmp_path / "x.html")
@@ -131,28 +101,7 @@ def test_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
             check_writable("/proc/x.html")
 
 
-def test_the_page_of_the_demo_must_have_a_known_kind(tmp_path: Path, run: Run) -> None:
-    code, out, err = run("demo", "--out", tmp_path / "page.pdf")
-    assert (code, out) == (2, "")
-    assert re.fullmatch(r"error: --out: .*; end it in .html, .md or .json\n", err)
-
-
 # Files of other kinds
-
-
-@pytest.mark.parametrize("command", [("evaluate",), ("scan", "--out", "x.sketch")])
-def test_a_spreadsheet_is_called_one(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    book = tmp_path / "book.xlsx"
-    with zipfile.ZipFile(book, "w") as archive:
-        archive.writestr("[Content_Types].xml", "<Types/>")
-    code, _, err = run(command[0], book, *command[1:])
-    assert (code, "spreadsheet" in err, "npz" in err) == (2, True, False)
-    book.rename(tmp_path / "book")
-    if command[0] == "evaluate":
-        assert "is a spreadsheet" in run("evaluate", tmp_path / "book")[2]
 
 
 @pytest.mark.parametrize("stream", [[], ["--stream"]])
@@ -163,8 +112,7 @@ def test_text_in_another_encoding_is_named(
     path = tmp_path / "rows.csv"
     path.write_bytes("label,p,straße\n1,0.5,é\n0,0.2,ü\n".encode(encoding))
     told = f"is not UTF-8 text (it may be {name}); save it as UTF-8"
-    code, _, err = run("evaluate", path, *stream)
-    assert (code, told in err) == (2, True)
+    check_refusal(run("evaluate", path, *stream), told)
     if encoding == "utf-16":
         path.write_bytes(("label,p\n" + "1,0.5\n0,0.2\n" * 200).encode(encoding))
         assert told in run("evaluate", path, *stream)[2]
@@ -209,6 +157,13 @@ def test_errors_name_the_option_that_names_a_metric(rows: Path, run: Run) -> Non
         ("use method='consistency'", [], "x: y"),
         ("use lens='top_label' or method='consistency'", ["--lens"], "x: y; use --lens top_label"),
         ("use bandwidth=0.1 or drop it", [], "x: y; drop it"),
+        (
+            "use classes=['negative', 'positive'] instead",
+            ["--classes"],
+            "x: y; use --classes negative,positive instead",
+        ),
+        ("use classes=[1, ..., 10]", ["--classes"], "x: y; use --classes 1,...,10"),
+        ("use lens='class:cat'", ["--lens"], "x: y; use --lens class:cat"),
         ("pass x.T, or drop input='logit'", ["--logits"], "x: y; drop --logits"),
     ],
 )

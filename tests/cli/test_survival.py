@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,7 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.calling import Run, check_refusal
 
 RNG = np.random.default_rng(6)
 RISK = np.round(RNG.beta(2, 3, 120), 3)
@@ -118,23 +116,10 @@ def test_a_group_that_ends_before_the_horizon_is_reported(tmp_path: Path, run: R
     ],
 )
 def test_errors_name_the_options(file: Path, run: Run, arguments: tuple[str, ...], message: str) -> None:
-    code, out, err = run("survival", file, *arguments)
-    assert (code, out) == (2, "")
-    assert message in err
-
-
-def test_missing_values_are_on_a_line(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("risk,days,died\n0.1,4,1\n0.2,,0\n0.3,5,0\n")
-    code, _, err = run("survival", path, *COLUMNS)
-    assert code == 2
-    assert "--time: missing value" in err
-    assert "on line 3" in err
+    check_refusal(run("survival", file, *arguments), message)
 
 
 def test_a_missing_group_is_on_a_line(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "x.csv"
     path.write_text("risk,days,died,site\n0.1,400,1,a\n0.2,300,0,\n0.3,500,1,b\n")
-    code, _, err = run("survival", path, *COLUMNS, "--by", "site")
-    assert code == 2
-    assert "--by: missing value in column 'site' on line 3" in err
+    check_refusal(run("survival", path, *COLUMNS, "--by", "site"), "--by: missing value in column 'site' on line 3")

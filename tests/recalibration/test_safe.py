@@ -26,6 +26,46 @@ def problem(
     return power / power.sum(axis=1, keepdims=True), labels, truth
 
 
+def overconfidence(calibrator: Any, probs: np.ndarray, truth: np.ndarray) -> float:
+    """Mean confidence minus the true probability of the predicted class."""
+    found = calibrator.predict_proba(probs)
+    if calibrator.get_params().get("measure") == "ecd":
+        logs = np.log(np.maximum(found, 1e-300))
+        return float(np.mean(((found - truth) * logs).sum(axis=1)))
+    return float(np.mean(found.max(axis=1) - truth[np.arange(len(truth)), found.argmax(axis=1)]))
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "options"),
+    [
+        (2, 400, {"alpha": 0.1}),
+        (4, 400, {"alpha": 0.1, "shrinkage": "uniform"}),
+        (4, 400, {"alpha": 0.1, "measure": "ecd"}),
+        pytest.param(2, 60, {"alpha": 0.1}, marks=pytest.mark.deep),
+        pytest.param(2, 2000, {}, marks=pytest.mark.deep),
+        pytest.param(10, 1000, {"calibrator": cal.VectorScaling()}, marks=pytest.mark.deep),
+        pytest.param(2, 1000, {"calibrator": cal.IsotonicCalibration(), "tolerance": 0.02}, marks=pytest.mark.deep),
+        pytest.param(3, 3000, {"bins": 3}, marks=pytest.mark.deep),
+    ],
+)
+def test_the_guarantee(k: int, n: int, options: dict[str, Any], deep: bool) -> None:
+    """True overconfidence exceeds the tolerance in at most alpha of the fits; that of the plain calibrator in about half of them."""
+    runs = 400 if deep else 40
+    rng = np.random.default_rng([k, n])
+    new, _, truth = problem(20_000, k, rng)
+    exceeded = plain = 0
+    for _ in range(runs):
+        probs, labels, _ = problem(n, k, rng)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cal.CalibrantWarning)
+            safe = SafeCalibration(**options).fit(probs, labels)
+        exceeded += overconfidence(safe, new, truth) > safe.tolerance
+        plain += overconfidence(safe.calibrator_, new, truth) > safe.tolerance
+    alpha = options.get("alpha", 0.05)
+    assert exceeded <= runs * alpha + 3 * math.sqrt(runs * alpha * (1 - alpha)), (exceeded, plain)
+    assert plain > exceeded
+
+
 def test_few_distinct_scores_are_split_at_random(deep: bool) -> None:
     """Three scores and their labels: split by a constant seed, the held-out error would be the same in every data set of this size."""
     runs = 1000 if deep else 150

@@ -123,7 +123,6 @@ def test_a_class_shut_out_is_as_if_it_were_not_there(
     expected.backward()
     value.backward()
     assert few.grad is not None
-    assert full.grad is not None
     assert torch.allclose(full.grad[:, :3], few.grad, atol=1e-12)
     assert not full.grad[:, 3:].any()
 
@@ -154,7 +153,6 @@ def test_what_is_no_number_stays_none(case: tuple[str, dict[str, Any]], dtype: t
     value = loss_of(name)(logits, torch.tensor([-100, 1, 1]), **options)
     value.backward()
     torch.testing.assert_close(value, loss_of(name)(rows[1:], torch.tensor([1, 1]), **options))
-    assert logits.grad is not None
     assert logits.grad.isfinite().all()
 
 
@@ -169,7 +167,6 @@ def test_huge_logits_are_sure(case: tuple[str, dict[str, Any]], size: float) -> 
     value = loss_of(name)(logits, y, **options)
     value.backward()
     assert value.item() == pytest.approx(expected, abs=1e-6)
-    assert logits.grad is not None
     assert logits.grad.isfinite().all()
 
 

@@ -186,7 +186,6 @@ def test_the_entropic_difference_leaves_underconfidence_alone() -> None:
     loss = losses.ecd_loss(logits, torch.tensor([0]), form="over")
     loss.backward()
     assert loss.item() == 0
-    assert logits.grad is not None
     assert logits.grad.abs().max().item() == 0
     assert losses.ecd_loss(logits, torch.tensor([1]), form="over").item() > 0
     assert losses.ecd_loss(logits, torch.tensor([0])).item() > 0  # the absolute form does not

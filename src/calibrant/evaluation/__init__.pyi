@@ -8,3 +8,6 @@ from .measure import evaluate as evaluate
 from .recommendation import Recommendation as Recommendation
 from .recommendation import recommend as recommend
 from .result import Evaluation as Evaluation
+from .subgroups import Subgroup as Subgroup
+from .subgroups import Subgroups as Subgroups
+from .subgroups import find_subgroups as find_subgroups
