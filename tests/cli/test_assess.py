@@ -113,24 +113,6 @@ def test_tests_as_gates_are_written_for_continuous_integration(
         assert ("::error" in err) == bool(failures)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--metrics", "ece", "--metric", "ece"], ["--metrics", "cannot be combined with --metric"]),
-        (["--metrics", "ece", "--method", "wald"], ["--metrics", "cannot be combined with --method"]),
-        (["--method", "wald"], ["unknown method 'wald' for ecce_mad", "series"]),
-        (["--alpha", "2"], ["alpha", "between 0 and 1"]),
-        (["--resamples", "0", "--metric", "ece"], ["--resamples"]),
-        (["--seed", "-1", "--metric", "ece"], ["--seed", "a non-negative integer"]),
-        (["--bins", "5"], ["bins"]),
-    ],
-)
-def test_bad_requests_are_one_clear_line(binary: Path, run: Run, arguments: list[str], words: list[str]) -> None:
-    code, out, err = run("assess", binary, *arguments)
-    assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert all(word in err for word in words), err
-
-
 def test_assess_reads_groups(binary: Path, run: Run) -> None:
     found = read(run("assess", binary, "--json", "--metric", "pce", "--by", "patient", "--resamples", "19"))
     expected = cal.assess(cal.Predictions(YES, SCORE, groups=PATIENT), metric="pce", n_resamples=19, rng=0)
@@ -195,23 +177,6 @@ def test_compare_reads_logits_from_standard_input(
     assert err == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--models", "p"], ["--models", "two or more"]),
-        (["--models", "p,p"], ["--models", "two or more"]),
-        (["--models", "p,z"], ["--models", "unknown column 'z'"]),
-        (["--models", "p,q", "--cluster", "z"], ["--cluster", "unknown column 'z'"]),
-        (["--models", "p,q", "--level", "95"], ["level", "between 0 and 1"]),
-        ([], ["--models"]),
-    ],
-)
-def test_bad_comparisons_are_one_clear_line(binary: Path, run: Run, arguments: list[str], words: list[str]) -> None:
-    code, out, err = run("compare", binary, *arguments)
-    assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert all(word in err for word in words), err
-
-
 def test_models_with_other_classes_are_refused(animals: Path, run: Run) -> None:
     frame = pd.read_csv(animals).rename(columns={"new_eel": "new_owl"})
     frame.to_csv(animals, index=False)
@@ -250,9 +215,3 @@ def test_the_bar_is_on_terminals_alone(binary: Path, run: Run) -> None:
     os.close(outer)
     assert b"working" in bar
     assert json.loads(shown.communicate()[0]) == json.loads(quiet)
-
-
-def test_a_sketch_names_its_positive_class_too(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "day.sketch"
-    cal.Sketches.of(cal.Predictions(np.array(["no", "yes"])[YES], SCORE, classes=["no", "yes"])).write(path)
-    assert run("assess", path)[1].startswith("positive class yes\n")

@@ -237,70 +237,6 @@ def test_maps_for_groups_are_applied_in_python(tmp_path: Path, new_rows: Path, r
     assert not (tmp_path / "c.csv").exists()
 
 
-def test_bad_maps_are_one_clear_line(tmp_path: Path, fitted: Path, new_rows: Path, run: Run) -> None:
-    def complaint(content: str) -> str:
-        (tmp_path / "bad.json").write_text(content)
-        code, out, err = run("apply", tmp_path / "bad.json", new_rows, "--out", tmp_path / "c.csv")
-        assert (code, out, len(err.splitlines())) == (2, "", 1)
-        return err
-
-    good = fitted.read_text()
-    assert "is not valid JSON" in complaint(good[: len(good) // 2])
-    assert "is not a calibrant calibrator" in complaint("{}")
-    stored = json.loads(good)["content"]["fitted"]["temperature_"]
-    assert "checksum" in complaint(good.replace(repr(stored), "17.5"))
-    code, _, err = run("apply", tmp_path / "none.json", new_rows, "--out", tmp_path / "c.csv")
-    assert (code, "none.json: cannot be read" in err) == (2, True)
-    assert not (tmp_path / "c.csv").exists()
-
-
-def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_rows: Path, run: Run) -> None:
-    two = tmp_path / "two.csv"
-    two.write_text("p\n0.2\n0.7\n")
-    less = tmp_path / "less.csv"
-    less.write_text("p_0,p_1\n0.2,0.3\n")
-    taken = tmp_path / "taken.csv"
-    frame(NEW_LABELS, NEW_PROBS).with_columns(pl.lit(0).alias("P_1_calibrated")).write_csv(taken)
-    nowhere = tmp_path / "no" / "c.csv"
-    target = ("--out", tmp_path / "c.csv")
-    cases: list[tuple[tuple[object, ...], str]] = [
-        (("apply", fitted, two, *target), "was fitted on the classes 0, 1, 2, and the file has columns for 2"),
-        (("apply", fitted, less, *target), "was fitted on the classes 0, 1, 2, and the file has no column for 2"),
-        (("apply", fitted, taken, *target), "p_1_calibrated: the file already has this column"),
-        (("apply", fitted, new_rows, "--out", tmp_path / "c.npz"), "must end in .parquet"),
-        (("apply", fitted, new_rows, "--out", nowhere), "cannot be written"),
-        (("apply", fitted, tmp_path / "none.csv", *target), "no such file"),
-        (("apply", fitted, tmp_path, *target), "is a folder"),
-        (("apply", fitted, new_rows, *target, "--probs", "z_*"), "no column matches 'z_*'"),
-        (("apply", fitted, new_rows, *target, "--where", "id < 0"), "no rows that satisfy --where"),
-        (("apply", fitted, new_rows, *target, "--where", "nothing = 1"), "--where"),
-        (("apply", fitted, new_rows, *target, "--where", "id = (SELECT 1)"), "without subqueries"),
-        (("apply", fitted, new_rows), "--out"),
-        (("fit", validation, "--label", "lable", *target), "did you mean 'label'"),
-        (
-            ("fit", validation, "--method", "temprature", *target),
-            "--method: unknown method 'temprature'; did you mean 'temperature'?",
-        ),
-        (("fit", validation, "--folds", "1", *target), "folds"),
-        (("fit", validation, "--loss", "ece", *target), "--loss"),
-        (("fit", validation, "--method", "temperature", "--out", nowhere), "cannot be written"),
-        (("fit", validation, "--where", "id < 5", *target), "at least 10 are required"),
-        (
-            ("select", validation),
-            "--accuracy: exactly one target is required: accuracy or coverage; got none; use --accuracy 0.95",
-        ),
-        (("select", validation, "--accuracy", "1.5"), "accuracy"),
-        (("run", "--validation", validation, "--test", two, "--out", tmp_path / "o"), "--label"),
-        (("run", "--validation", validation, "--test", two, "--out", tmp_path / "o", "--accuracy", "2"), "--accuracy"),
-        (("run", "--validation", validation, "--test", "-", "--out", tmp_path / "o"), "name both files"),
-        (("run", "--validation", validation, "--test", new_rows, "--out", tmp_path, "--hold-out", "1"), "--hold-out"),
-    ]
-    for arguments, words in cases:
-        check_refusal(run(*arguments), words)
-    assert not (tmp_path / "o").exists()
-    assert not (tmp_path / "c.csv").exists()
-
-
 # select
 
 
@@ -381,22 +317,20 @@ def test_run_notices_that_test_rows_are_validation_rows(tmp_path: Path, validati
     assert "Warning: the test data are the validation data" in out
 
 
-def test_run_with_importance_has_no_threshold_and_says_why(tmp_path: Path, run: Run) -> None:
+def weighted_files(folder: Path, weight: np.ndarray) -> tuple[object, ...]:
     for name, labels, probs in (("v", LABELS, PROBS), ("t", NEW_LABELS, NEW_PROBS)):
-        frame(labels, probs).with_columns(pl.Series("w", np.linspace(0.5, 1.5, 600))).write_csv(
-            tmp_path / f"{name}.csv"
-        )
-    files = ("--validation", tmp_path / "v.csv", "--test", tmp_path / "t.csv", "--out", tmp_path / "o")
-    code, out, _ = run("run", *files, *QUICK, "--weight", "w")
+        frame(labels, probs).with_columns(pl.Series("w", weight)).write_csv(folder / f"{name}.csv")
+    return "--validation", folder / "v.csv", "--test", folder / "t.csv", "--out", folder / "o"
+
+
+def test_run_with_importance_has_no_threshold_and_says_why(tmp_path: Path, run: Run) -> None:
+    code, out, _ = run("run", *weighted_files(tmp_path, np.linspace(0.5, 1.5, 600)), *QUICK, "--weight", "w")
     assert code == 0
     assert "No threshold: guarantees are not available with weighted rows." in out
 
 
 def test_run_counts_rows_and_says_by_how_much_a_loss_fell(tmp_path: Path, run: Run) -> None:
-    for name, labels, probs in (("v", LABELS, PROBS), ("t", NEW_LABELS, NEW_PROBS)):
-        frame(labels, probs).with_columns(pl.Series("w", np.full(600, 3))).write_csv(tmp_path / f"{name}.csv")
-    files = ("--validation", tmp_path / "v.csv", "--test", tmp_path / "t.csv", "--out", tmp_path / "o")
-    code, out, _ = run("run", *files, *QUICK, "--counts", "w")
+    code, out, _ = run("run", *weighted_files(tmp_path, np.full(600, 3)), *QUICK, "--counts", "w")
     assert code == 0
     assert "1,800 validation rows (1,260 for the calibrator, 540 for the threshold), 1,800 test rows." in out
     fell = re.search(r"nll fell from (\S+) to (\S+) \(by \[(\S+), (\S+)\] at 80%\)", out)
@@ -421,20 +355,6 @@ def test_evaluate_with_a_map(fitted: Path) -> None:
     found = cal.evaluate(cal.Predictions(y, p, groups=np.arange(250) % 2), metrics=["nll"], calibrator=platt)
     assert found["nll"] == cal.nll(y, platt.predict_proba(p)[:, 1])
     assert set(found.groups) == {0, 1}
-
-
-def test_evaluate_refuses_what_is_no_map(fitted: Path) -> None:
-    with pytest.raises(cal.errors.InputTypeError, match="calibrator"):
-        cal.evaluate(NEW_LABELS, NEW_PROBS, calibrator=3)  # type: ignore[arg-type]
-    with pytest.raises(cal.errors.ShapeError):
-        cal.evaluate([0, 1], [0.2, 0.8], calibrator=fitted)
-    with pytest.raises(cal.errors.NotFittedError):
-        cal.evaluate(NEW_LABELS, NEW_PROBS, calibrator=cal.TemperatureScaling())
-    logits = cal.TemperatureScaling(input="logit").fit(np.log(PROBS), LABELS)
-    with pytest.raises(cal.errors.ArgumentError, match="logits"):
-        cal.evaluate(NEW_LABELS, NEW_PROBS, calibrator=logits)
-    with pytest.raises(cal.errors.ArgumentError, match="confidence"):
-        cal.evaluate(cal.Predictions([0, 1], [0.2, 0.8], input="confidence"), calibrator=logits)
 
 
 def test_the_table_of_maps_in_the_docs_is_true() -> None:

@@ -20,8 +20,6 @@ from tests.calling import Run, check_refusal
 RNG = np.random.default_rng(0)
 P = RNG.random(200)
 Y = (RNG.random(200) < P).astype(int)
-THREE = RNG.dirichlet([1, 1, 1], 200)
-LABELS = np.array([RNG.choice(3, p=row) for row in THREE])
 TABLE = pd.DataFrame({"churn": Y, "p": P, "region": np.where(P > 0.5, "a", "b"), "day": pd.Timestamp("2026-03-05")})
 
 

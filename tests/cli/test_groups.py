@@ -144,18 +144,3 @@ def test_scan_and_stream_take_one_grouping(files: Path, run: Run, tmp_path: Path
         assert "--no-stream" in err
     code, _, err = run("scan", files / "p.csv", "--by", "sum(tenure)", "--out", tmp_path / "a.sketch")
     assert (code, "--by: has an aggregate" in err) == (2, True)
-
-
-def test_bad_groups_name_the_option(files: Path, run: Run) -> None:
-    cases = {
-        "contrct": "unknown column 'contrct'; did you mean 'contract'?",
-        "tenur > 3": "unknown column 'tenur'",
-        "contract/3": "quantile groups require numbers or dates",
-        "sum(tenure)": "has 1 values for 600 rows",
-        "tenure >": "not a valid SQL expression",
-        "contract,": "has an empty item",
-    }
-    for by, problem in cases.items():
-        code, _, err = run("evaluate", files / "p.csv", "--by", by, "--metrics", "brier")
-        assert (code, err.startswith("error: --by: ")) == (2, True), by
-        assert problem in err

@@ -14,6 +14,9 @@ CHECKED = cal.Predictions(Y, P)
 VIEW = cal.views.View(np.array(P), np.array(Y, np.uint8))
 SOFT_TABLE = cal.calibration_curve(cal.Predictions([0.2, 0.5, 0.5, 0.0], P, soft=True), level=None).table
 HARD_TABLE = cal.calibration_curve(Y, P).table
+KNOWN = np.tile(P3, (5, 1)), np.tile([1, 0, 2, 2], 5)
+FITTED = cal.TemperatureScaling().fit(*KNOWN)
+OF_LOGITS = cal.TemperatureScaling(input="logit").fit(np.log(KNOWN[0]), KNOWN[1])
 WORDS = {
     "n_bins": 10,
     "num_bins": 10,
@@ -126,6 +129,13 @@ TABLE: dict[str, Call] = {
     "a value not evaluated": lambda: cal.evaluate(Y, P, metrics="ece")["brier"],
     "unknown use case": lambda: cal.recommend("fast"),
     "bins of all metrics": lambda: cal.evaluate(Y, P, bins=0),
+    "a number as calibrator": lambda: cal.evaluate(Y, P, calibrator=3),  # type: ignore[arg-type]
+    "a calibrator of other classes": lambda: cal.evaluate(Y, P, calibrator=FITTED),
+    "a calibrator that is not fitted": lambda: cal.evaluate(Y3, P3, calibrator=cal.TemperatureScaling()),
+    "a calibrator of logits": lambda: cal.evaluate(Y3, P3, calibrator=OF_LOGITS),
+    "a calibrator of logits for confidences": lambda: cal.evaluate(
+        cal.Predictions(Y, P, input="confidence"), calibrator=OF_LOGITS
+    ),
     # Names.
     "misspelt metric": lambda: cal.catalogue["breir"],
     "unknown metric": lambda: cal.catalogue["qqqqqqq"],

@@ -13,7 +13,7 @@ import pytest
 import calibrant as cal
 from tests.in_turn import in_turn
 
-from . import bad_labels, bad_lenses, bad_monitoring, bad_options, bad_probabilities, bad_rows
+from . import bad_labels, bad_lenses, bad_monitoring, bad_options, bad_probabilities, bad_rows, bad_sketches
 from .cases import Call
 
 TABLES = {
@@ -22,6 +22,7 @@ TABLES = {
     "rows": bad_rows.TABLE,
     "options": bad_options.TABLE,
     "lenses": bad_lenses.TABLE,
+    "sketches": bad_sketches.TABLE,
     "monitoring": bad_monitoring.TABLE,
 }
 CASES = {f"{title}, {name}": call for title, table in TABLES.items() for name, call in table.items()}

@@ -61,15 +61,8 @@ def test_published_top_label() -> None:
     view = cal.views.lenses.parse_lens("top_label", rows).views(rows)[0]
     alternatives = Alternatives(shifts=(-0.5,), slopes=(), learner=None)
     wanted = [
-        0.8370888059,
-        1.0957830187,
-        0.9172676986,
-        1.1419236764,
-        0.9066566856,
-        1.18685018,
-        1.4775319385,
-        1.3078463848,
-    ]
+        0.8370888059, 1.0957830187, 0.9172676986, 1.1419236764, 0.9066566856, 1.18685018, 1.4775319385, 1.3078463848,
+    ]  # fmt: skip
     np.testing.assert_allclose(path(alternatives, view.score, view.outcome), wanted, atol=5e-9)
 
 

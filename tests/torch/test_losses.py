@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,15 +14,6 @@ from calibrant.torch import losses
 from tests.calling import raises
 
 from .loss_cases import ALL, HARD_ONLY, IN_PLACE, NAMES, ONE_VALUE, batch, loss_of, named
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
 
 # Gradients.
 
@@ -81,9 +71,6 @@ def odd_batches() -> dict[str, tuple[Tensor, Tensor]]:
         "all classes but one shut out": (wide.index_fill(1, torch.tensor([0, 1, 3]), -torch.inf), y),
         "empty": (wide[:0], y[:0]),
     }
-
-
-ODD = list(odd_batches())
 
 
 @pytest.mark.sampled
