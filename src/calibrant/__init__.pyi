@@ -26,6 +26,7 @@ from .binning import SimplexGrid as SimplexGrid
 from .decision import choose_threshold as choose_threshold
 from .errors import CalibrantError as CalibrantError
 from .errors import CalibrantWarning as CalibrantWarning
+from .evaluation import certify as certify
 from .evaluation import evaluate as evaluate
 from .evaluation import find_subgroups as find_subgroups
 from .evaluation import recommend as recommend

@@ -1,5 +1,8 @@
 """Public names, loaded when they are first used."""
 
+from .certificates import Certificate as Certificate
+from .certificates import certify as certify
+from .certificates import load_certificate as load_certificate
 from .confidence import ConfidenceDistribution as ConfidenceDistribution
 from .confidence import confidence_summary as confidence_summary
 from .discrimination import auroc as auroc

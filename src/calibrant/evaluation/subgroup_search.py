@@ -18,6 +18,8 @@ Bools = NDArray[np.bool_]
 
 # Subgroups of each number of conditions that remain as candidates, at least.
 POOL = 300
+# Rows, and conjunctions that are extended, whose sums are computed at once.
+BLOCK, PARENTS = 2048, 256
 # A subgroup is listed if better ones leave it this part of its evidence.
 KEPT = 0.5
 # The variance of rows with scores of 0 and 1, so that a contradicting outcome is strong evidence and not infinite.
@@ -130,40 +132,48 @@ class Space:
 
     def _search(self, rows: Rows, view: int) -> Iterator[Candidate]:
         parents = np.zeros((1, 0), np.intp)
+        most = max(POOL, self.beam)
         for depth in range(1, self.depth + 1):
-            extended = [self._extensions(rows, parent) for parent in parents]
+            groups = [parents[start : start + PARENTS] for start in range(0, len(parents), PARENTS)]
+            # A conjunction is reached from each of its conditions, so that it occurs up to `depth` times.
+            extended = [self._extensions(rows, group, most * depth) for group in groups]
             members, values = (np.concatenate(each) for each in zip(*extended, strict=True))
-            if not len(members):
-                return
-            members, first = np.unique(members, axis=0, return_index=True)
-            order = np.argsort(-values[first], kind="stable")[: max(POOL, self.beam)]
-            members, values = members[order], values[first][order] - self.penalty(depth)
+            order = np.argsort(-values, kind="stable")
+            members, values = members[order], values[order]
+            key = members @ (len(self.conditions) ** np.arange(depth))
+            first = np.sort(np.unique(key, return_index=True)[1])[:most]
+            members, values = members[first], values[first] - self.penalty(depth)
             for member, value in zip(members.tolist(), values.tolist(), strict=True):
                 yield Candidate(tuple(member), view, value)
             parents = members[: self.beam]
 
-    def _extensions(self, rows: Rows, parent: Array) -> tuple[Array, Floats]:
+    def _extensions(self, rows: Rows, parents: Array, most: int) -> tuple[Array, Floats]:
         """The best conjunctions of a parent with one further condition, with sorted places, and their evidence."""
-        inside = np.flatnonzero(self.mask(parent.tolist(), rows.columns)) if len(parent) else slice(None)
-        codes = rows.codes[inside]
-        flat, repeats = codes.ravel(), codes.shape[1]
-
-        def added(values: Floats | None) -> Floats:
-            each = None if values is None else np.repeat(values[inside], repeats)
-            path = np.append(0.0, np.cumsum(np.bincount(flat, each, self.size_of_codes)))
-            return np.asarray(path[self.last + 1] - path[self.first])
-
-        allowed = added(rows.units) >= self.min_rows
-        for place in parent.tolist():
-            allowed &= self.feature != self.feature[place]
-        chosen = np.flatnonzero(allowed)
-        values = evidence(added(rows.excess)[chosen], added(rows.variance)[chosen])
-        most = max(POOL, self.beam)
-        if len(chosen) > most:
+        units, excess, variance = self._sums(rows, parents)
+        allowed = units >= self.min_rows
+        for used in self.feature[parents].T:
+            allowed &= self.feature != used[:, None]
+        parent, further = np.nonzero(allowed)
+        values = evidence(excess[allowed], variance[allowed])
+        if len(values) > most:
             best = np.sort(np.argpartition(-values, most)[:most])
-            chosen, values = chosen[best], values[best]
-        members = np.column_stack([np.broadcast_to(parent, (len(chosen), len(parent))), chosen])
-        return np.sort(members, axis=1), values
+            parent, further, values = parent[best], further[best], values[best]
+        return np.sort(np.column_stack([parents[parent], further]), axis=1), values
+
+    def _sums(self, rows: Rows, parents: Array) -> Floats:
+        """Numbers of rows, differences and variances of each parent with each condition: products with the indicators of the codes."""
+        n = len(rows.codes)
+        inside = np.array([self.mask(parent, rows.columns) for parent in parents.tolist()], bool).reshape(-1, n)
+        terms = np.array([np.ones(n) if rows.units is None else rows.units, rows.excess, rows.variance])
+        sums = np.zeros((3 * len(parents), self.size_of_codes + 1))
+        for start in range(0, n, BLOCK):
+            part = slice(start, start + BLOCK)
+            codes = rows.codes[part]
+            indicator = np.zeros((len(codes), self.size_of_codes))
+            indicator[np.arange(len(codes))[:, None], codes] = 1
+            sums[:, 1:] += (terms[:, None, part] * inside[:, part]).reshape(len(sums), -1) @ indicator
+        path = np.cumsum(sums, axis=1)
+        return (path[:, self.last + 1] - path[:, self.first]).reshape(3, len(parents), -1)
 
     def distinct(self, candidates: Sequence[Candidate], parts: Sequence[Rows], most: int) -> list[Candidate]:
         """The best candidates, without those whose evidence is explained by a better one.

@@ -311,7 +311,7 @@ def find_subgroups(
     sizes = [int(w.sum()) if p.weight_kind == "counts" else len(w) for w in (weight, tested_weight)]
     resamples = n_resamples if method == "simulation" else 0
     notes = tuple(f"{f.name}: {f.rare} rare categories were not searched" for f in coded if f.rare)
-    return Subgroups(listed, space.size, *sizes, method, alpha, resamples, notes)
+    return Subgroups(listed, space.size, sizes[0], sizes[1], method, alpha, resamples, notes)
 
 
 def _single_scores(p: Predictions, lens: str | Lens) -> list[View]:

@@ -28,6 +28,7 @@ from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .inversion import Inversion
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
 from .metric_tests import TestInput
+from .null_samples import prepare_test, read_source, simulated_null
 from .resampling import (
     PredictionSampler,
     Sampler,
@@ -39,7 +40,6 @@ from .resampling import (
     view_keywords,
 )
 from .seeds import seed_of
-from .significance import prepare_test, read_source, simulated_null
 from .simultaneous import resampled_values
 
 Floats = NDArray[np.float64]
