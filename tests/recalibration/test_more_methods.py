@@ -364,3 +364,13 @@ def test_an_unfitted_calibrator_has_no_values() -> None:
     several = fitted(cal.PlattScaling(), *classes(200, 4))
     assert several.coef_.shape == (4, 1)
     assert several.intercept_.shape == (4,)
+
+
+@pytest.mark.parametrize("name", ["spline", "isotonic", "centered_isotonic", "histogram"])
+def test_subnormal_scores_have_finite_rates(name: str) -> None:
+    p = np.concatenate([np.arange(30) * 5e-324, np.linspace(0.01, 0.99, 70)])
+    y = (np.arange(100) % 10 < 1 + p * 8).astype(int)
+    y[:15] = 0
+    y[15:30] = 1
+    rates = METHODS[name]().fit(p, y).predict_proba(np.append(p[::7], [3e-322, 1e-308]))
+    assert ((rates >= 0) & (rates <= 1)).all()
