@@ -46,6 +46,7 @@ FILES: dict[str, str | bytes] = {
     "less.csv": "p_0,p_1\n0.2,0.3\n",
     "labels.csv": "row,y\n0,1\n1,0\n",
     "counted.jsonl": '{"label": 1, "probs": [0.2, 0.3, 0.5]}\n{"label": 3, "probs": [0.2, 0.3, 0.5]}\n',
+    "no-site.csv": "risk,days,died,site\n0.1,400,1,a\n0.2,300,0,\n0.3,500,1,b\n",
     "cut.json": '{"content": {"fitted"',
     "empty.json": "{}",
     "other-labels.csv": "row,y\n0,7\n1,0\n",
