@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
+from calibrant.errors import FileError
 from calibrant.monitoring.monitor import Monitor
 from tests.calling import Run, check_refusal
 
@@ -58,6 +60,38 @@ def store(run: Run, files: Path) -> Path:
     assert (code, err) == (0, "")
     assert "windows of 1 day, reference of 300 rows" in out
     return path
+
+
+def test_a_file_that_cannot_be_added_stops_no_other(
+    run: Run, files: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is reported by every update until it is mended; what was added is known by its content."""
+    parts = [files / f"day-{day}.csv" for day in range(3)]
+    for day, part in enumerate(parts):
+        pd.DataFrame({"p": SCORE[:300], "made": TIME}).iloc[100 * day : 100 * (day + 1)].to_csv(part, index=False)
+    good = parts[0].read_text()
+    parts[0].write_text(good.replace(f"\n{SCORE[0]},", "\n1.7,"))
+    command = ("update", store, *parts, files / "absent.csv", "--time", "made", "--fail-on-alarm", "never")
+    content = hashlib.sha256(parts[0].read_bytes()).hexdigest()[:12]
+    for what in ("added", "duplicates"):
+        code, out, err = run(*command)
+        assert code == 2
+        assert out.count(f"100 rows: 100 {what}") == 2
+        assert f"error: {parts[0]} (sha256 {content}): " in err
+        assert f"error: {files / 'absent.csv'}: " in err
+    code, out, err = run(*command, "--json")
+    assert (code, len(json.loads(out)["files"]), len(json.loads(out)["set_aside"])) == (2, 2, 2)
+    parts[0].write_text(good)
+    assert run(*command[:5], *command[6:])[::2] == (0, "")
+    assert Monitor.open(store).status().n == 300
+    assert run(*command, "--delivery", "monday")[0] == 2
+
+    def fail(opened: Monitor, file: str, *rest: object, **options: object) -> object:
+        raise ZeroDivisionError if file.endswith("0.csv") else FileError(file, "is odd")
+
+    monkeypatch.setattr("calibrant.cli.feeding.add_predictions", fail)
+    code, _, err = run(*command)
+    assert (code, err.count("error: ")) == (70, 4)
 
 
 def test_rows_then_labels_then_status(run: Run, files: Path, store: Path) -> None:

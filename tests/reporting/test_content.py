@@ -20,6 +20,7 @@ from scipy.stats import binom
 import calibrant as cal
 from calibrant import Predictions
 from calibrant.errors import ArgumentError, InputTypeError
+from calibrant.inference.gaps import gap_pvalues, sums_by
 from calibrant.inference.intervals import interval
 from calibrant.inference.multiplicity import adjust
 from calibrant.inference.significance import assess
@@ -34,7 +35,6 @@ from calibrant.reporting.recalibration import sampled_rows
 from calibrant.reporting.settings import Settings
 from calibrant.reporting.thresholding import find_threshold
 from calibrant.reporting.verdict import _detectable
-from calibrant.reporting.weaknesses import gap_pvalues, sums_by
 from calibrant.reporting.wording import percents
 from calibrant.views.view import View
 from tests.calling import call
