@@ -28,6 +28,7 @@ from .errors import CalibrantError as CalibrantError
 from .errors import CalibrantWarning as CalibrantWarning
 from .evaluation import evaluate as evaluate
 from .evaluation import recommend as recommend
+from .evaluation import study as study
 from .figures import reliability_diagram as reliability_diagram
 from .inference import assess as assess
 from .inference import assess_many as assess_many
