@@ -117,7 +117,7 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
 
 
 # Parameters that name input files.
-INPUTS = ("file", "files", "calibrator", "validation", "test", "reference", "store")
+INPUTS = ("file", "files", "check", "calibrator", "validation", "test", "reference", "store")
 
 
 class WrittenOption(click.Option):
