@@ -14,7 +14,7 @@ from pathlib import Path
 
 from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, data_folder, load, save
 
-STUDIES = ("variation", "entropic", "survey", "practical")
+STUDIES = ("variation", "entropic", "survey", "practical", "beyond")
 
 
 def run_study(name: str, small: bool, pictures: Path) -> Study:

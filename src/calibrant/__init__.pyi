@@ -30,6 +30,7 @@ from .evaluation import certify as certify
 from .evaluation import evaluate as evaluate
 from .evaluation import find_subgroups as find_subgroups
 from .evaluation import recommend as recommend
+from .evaluation import study as study
 from .figures import reliability_diagram as reliability_diagram
 from .inference import assess as assess
 from .inference import assess_many as assess_many

@@ -138,4 +138,8 @@ def test_two_classes_and_soft_labels() -> None:
     soft = uce_diagram(cal.Predictions(shares, shares, soft=True), bins=2)
     assert soft.level is None
     assert len(png_of(soft.plot(new_ax()))) > 1000
+    several = variation_diagram(Y, {"a": P, "b": P[::-1]}, bins=5)
+    assert several["a"].to_dict() == {**variation_diagram(Y, P, bins=5).to_dict(), "name": "a"}
+    assert several.to_frame()["model"].tolist() == ["a"] * 5 + ["b"] * 5
+    assert [text.get_text()[:1] for text in several.plot(new_ax()).get_legend().get_texts()][:2] == ["a", "b"]
     assert variation_diagram(cal.Predictions(shares, shares, soft=True), bins=2).vce == pytest.approx(0, abs=1e-12)

@@ -11,6 +11,9 @@ from .measure import evaluate as evaluate
 from .recommendation import Recommendation as Recommendation
 from .recommendation import recommend as recommend
 from .result import Evaluation as Evaluation
+from .studies import Study as Study
+from .studies import StudyRow as StudyRow
+from .studies import study as study
 from .subgroups import Subgroup as Subgroup
 from .subgroups import Subgroups as Subgroups
 from .subgroups import find_subgroups as find_subgroups

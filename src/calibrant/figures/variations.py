@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ from ..views.resolve import resolve
 from ..views.view import VectorView, View
 from .base import Diagram, corner_texts, finish, square, vector_view
 from .canvas import OVER, UNDER, ink, new_ax
-from .models import legend_above
+from .models import ONE, by_model, legend_above, model_named, model_series, read_models
 from .styling import Series, plots, series_of
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ class VariationDiagram(Diagram):
         Observed variation.
     vce : float
         Variation calibration error: the mean gap over all rows.
+    name : str, default "model"
+        Name of the model.
     """
 
     variation: str
@@ -85,6 +87,7 @@ class VariationDiagram(Diagram):
     stated: Floats
     observed: Floats
     vce: float
+    name: str = ONE
 
     def _title(self) -> str:
         return f"Variation diagram ({self.variation}, vce {number(self.vce)})"
@@ -92,17 +95,50 @@ class VariationDiagram(Diagram):
     @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Plot observed against predicted variation, with the area of the markers proportional to the weight."""
-        ax = new_ax(ax)
-        (look,) = series_of(ax, style)
-        measure = VARIATION_WORDS.get(self.variation, self.variation)
-        square(ax)
-        finish(ax, f"predicted {measure}", f"observed {measure}")
-        sides = [("more varied than predicted", OVER), ("less varied than predicted", UNDER)]
-        above, below = sides[::-1] if self.variation == "confidence" else sides
-        corner_texts(ax, above, below)
-        _weighted_points(ax, look, self.stated, self.observed, self.weight, f"vce {number(self.vce, 3)}")
-        legend_above(ax)
-        return ax
+        return _plot_variation((self,), ax, style)
+
+
+@dataclass(frozen=True, repr=False)
+class VariationDiagrams(Diagram):
+    """Variation diagrams of several models.
+
+    Parameters
+    ----------
+    models : tuple of VariationDiagram
+        Diagram of each model; ``diagrams[name]`` returns one.
+    """
+
+    models: tuple[VariationDiagram, ...]
+
+    def __getitem__(self, name: str) -> VariationDiagram:
+        return model_named(self.models, name)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return by_model(self.models, ("left", "right", "weight", "stated", "observed"), {})
+
+    def _title(self) -> str:
+        errors = ", ".join(f"{one.name} {number(one.vce)}" for one in self.models)
+        return f"Variation diagrams ({self.models[0].variation}, vce: {errors})"
+
+    @plots
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the models over each other."""
+        return _plot_variation(self.models, ax, style)
+
+
+def _plot_variation(models: Sequence[VariationDiagram], ax: Any, style: Mapping[str, Any]) -> Any:
+    ax = new_ax(ax)
+    variation = models[0].variation
+    measure = VARIATION_WORDS.get(variation, variation)
+    square(ax)
+    finish(ax, f"predicted {measure}", f"observed {measure}")
+    sides = [("more varied than predicted", OVER), ("less varied than predicted", UNDER)]
+    above, below = sides[::-1] if variation == "confidence" else sides
+    corner_texts(ax, above, below)
+    for one, look in zip(models, model_series(ax, style, models), strict=True):
+        _weighted_points(ax, look, one.stated, one.observed, one.weight, f"vce {number(one.vce, 3)}")
+    legend_above(ax)
+    return ax
 
 
 def _weighted_points(ax: Any, look: Series, x: Floats, y: Floats, weight: Floats, facts: str) -> None:
@@ -124,7 +160,7 @@ def variation_diagram(
     binning: Binning = EQUAL_WIDTH,
     sample_weight: Any = None,
     pos_label: Any = None,
-) -> VariationDiagram:
+) -> VariationDiagram | VariationDiagrams:
     """Compute the observed against the predicted variation of whole probability vectors, by bins.
 
     Rows are binned by the variation of their own probabilities. In each bin the mean of the sorted probabilities gives
@@ -147,7 +183,8 @@ def variation_diagram(
     Returns
     -------
     VariationDiagram
-        ``stated`` and ``observed`` variation by bin, and the error ``vce``. ``plot()`` draws them.
+        ``stated`` and ``observed`` variation by bin, and the error ``vce``. ``plot()`` draws them. For a mapping of models `VariationDiagrams`,
+        with a diagram for each name.
 
     See Also
     --------
@@ -162,9 +199,16 @@ def variation_diagram(
     >>> diagram.vce == cal.vce(drawn.y_true, drawn.y_prob, bins=5), diagram.vce < 0.01
     (True, True)
     """
-    measure = measure_of(variation)
-    view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label), "canonical")
+    models = read_models(y_true, y_prob, sample_weight, pos_label)
     rule = binning_rule(bins, binning)
+    diagrams = tuple(_variation_of(name, source, variation, rule) for name, source in models.items())
+    return VariationDiagrams(diagrams) if isinstance(y_true, Mapping) or isinstance(y_prob, Mapping) else diagrams[0]
+
+
+def _variation_of(name: str, source: Any, variation: Any, rule: BinningRule) -> VariationDiagram:
+    """The diagram of one model."""
+    measure = measure_of(variation)
+    view = vector_view(source, "canonical")
     key, cell, count = bins_of_variation(view, measure, rule)
     weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
     table = _table(view, key, np.zeros(view.n, np.uint8), rule, variation == "confidence")
@@ -173,7 +217,7 @@ def variation_diagram(
     for place, part in enumerate(np.hsplit(sums, 2)):
         both[place, full] = measure(part[full] / weight[full, None])
     value = float(vce(view, variation=variation, binning=rule))
-    return VariationDiagram(name_of(variation), table.left, table.right, weight, both[0], both[1], value)
+    return VariationDiagram(name_of(variation), table.left, table.right, weight, both[0], both[1], value, name)
 
 
 def _table(view: VectorView, key: Floats, outcome: Any, rule: BinningRule, confidences: bool = False) -> BinTable:

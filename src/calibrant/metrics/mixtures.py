@@ -236,7 +236,7 @@ def particle_forecast(
 def _distinct(particles: Floats, share: Floats) -> tuple[Floats, Floats]:
     """Particles without copies, with the sums of their weights."""
     kept, place = np.unique(particles, axis=0, return_inverse=True)
-    weight = np.bincount(place.ravel(), share)
+    weight = np.bincount(place.ravel(), share).astype(np.float64)
     return kept[weight > 0], weight[weight > 0]
 
 

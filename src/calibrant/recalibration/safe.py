@@ -55,11 +55,11 @@ class SafeCalibration(Calibrator):
         average over all rows, where over- and underconfidence of different ranges cancel.
     shrinkage : {"temperature", "uniform"}, default "temperature"
         How probabilities are shrunk: by a temperature above 1, or by mixing with equal probabilities.
+    held_out : float, default 0.5
+        Share of the rows on which the overconfidence is bounded; the others fit the calibrator.
     measure : {"confidence", "ecd"}, default "confidence"
         What is bounded: mean confidence minus accuracy, or the entropic calibration difference in nats, mean log loss minus mean entropy of
         all probabilities, with a tolerance in nats and with ``shrinkage="temperature"`` only.
-    held_out : float, default 0.5
-        Share of the rows on which the overconfidence is bounded; the others fit the calibrator.
 
     Attributes
     ----------
