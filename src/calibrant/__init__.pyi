@@ -153,6 +153,7 @@ from .monitoring import Monitor as Monitor
 from .recalibration import BayesianBinning as BayesianBinning
 from .recalibration import BetaCalibration as BetaCalibration
 from .recalibration import BiasCorrectedTemperature as BiasCorrectedTemperature
+from .recalibration import BoostedCalibration as BoostedCalibration
 from .recalibration import CenteredIsotonicCalibration as CenteredIsotonicCalibration
 from .recalibration import ConsistencyCalibration as ConsistencyCalibration
 from .recalibration import CrossVennAbers as CrossVennAbers
@@ -169,6 +170,7 @@ from .recalibration import MiscalibrationAwareTemperature as MiscalibrationAware
 from .recalibration import MultiCalibration as MultiCalibration
 from .recalibration import NearIsotonicEnsemble as NearIsotonicEnsemble
 from .recalibration import OffsetAdjustment as OffsetAdjustment
+from .recalibration import OnlineCalibration as OnlineCalibration
 from .recalibration import PlattScaling as PlattScaling
 from .recalibration import PriorShift as PriorShift
 from .recalibration import QuadraticLogit as QuadraticLogit

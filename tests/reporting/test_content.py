@@ -231,7 +231,6 @@ def test_what_is_not_found_is_not_called_calibrated() -> None:
     shown = re.search(
         r"The test detects a difference of ([0-9.]+) percentage points or more with at least 80% power", found.sentence
     )
-    assert shown is not None
     assert 100 * found.detectable <= float(shown[1]) < 105 * found.detectable
     assert not re.search(r"\bcalibrated\b", found.sentence)
 
