@@ -111,8 +111,8 @@ def test_models_are_compared(run: Run, old: Path, new: Path, tmp_path: Path) -> 
         (["old", "old", "--compare", "models"], "given twice"),
         (["-", "old", "--compare", "models"], "read only once"),
         (
-            ["old", "--out", "x.pdf"],
-            "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json",
+            ["old", "--out", "x.txt"],
+            "error: --out: the format of 'x.txt' is unknown; end it in .html, .md, .json, .pdf or .docx, or use --as",
         ),
         (["old", "--level", "3"], "level"),
         (["old", "--out", "no/such/place.md", *FAST], "cannot be written"),

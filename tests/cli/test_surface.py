@@ -132,9 +132,9 @@ def test_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_the_page_of_the_demo_must_have_a_known_kind(tmp_path: Path, run: Run) -> None:
-    code, out, err = run("demo", "--out", tmp_path / "page.pdf")
+    code, out, err = run("demo", "--out", tmp_path / "page.txt")
     assert (code, out) == (2, "")
-    assert re.fullmatch(r"error: --out: .*; end it in .html, .md or .json\n", err)
+    assert re.fullmatch(r"error: --out: .*; end it in .html, .md, .json, .pdf or .docx\n", err)
 
 
 # Files of other kinds
