@@ -185,8 +185,10 @@ def inferences(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict
 
 # Tolerances of calibrators that exceed rounding, and why.
 CALIBRATOR_TOLERANCES = {
+    "BoostedCalibration": (1e-11, "sums in another order"),
     "ConsistencyCalibration": (1e-7, "the strength is searched to nine digits"),
     "IntraOrderPreserving": (1e-10, "both sides iterate to a tolerance"),
+    "OnlineCalibration": (1e-9, "both sides iterate to a tolerance"),
     "StructuredScaling": (1e-9, "both sides iterate to a tolerance"),
     "TopLabelHistogramBinning": (1e-11, "a predicted class stays ahead by one part in 1e12"),
 }
@@ -700,6 +702,7 @@ DECISIONS = (
 )
 # What a calibrator needs to be made, to be fitted and to be applied.
 NEEDS = {
+    "BoostedCalibration": ("max_rounds=20", ", features=x", ", features=x[:8]"),
     "GroupCalibration": ("cal.PlattScaling()", ", groups=g", ", groups=g[:8]"),
     "MultiCalibration": ("", ", groups=g", ", groups=g[:8]"),
     "LensCalibration": ("cal.PlattScaling(), 'class:1'", "", ""),

@@ -26,7 +26,9 @@ from .binning import SimplexGrid as SimplexGrid
 from .decision import choose_threshold as choose_threshold
 from .errors import CalibrantError as CalibrantError
 from .errors import CalibrantWarning as CalibrantWarning
+from .evaluation import certify as certify
 from .evaluation import evaluate as evaluate
+from .evaluation import find_subgroups as find_subgroups
 from .evaluation import recommend as recommend
 from .figures import reliability_diagram as reliability_diagram
 from .inference import assess as assess
@@ -151,6 +153,7 @@ from .monitoring import Monitor as Monitor
 from .recalibration import BayesianBinning as BayesianBinning
 from .recalibration import BetaCalibration as BetaCalibration
 from .recalibration import BiasCorrectedTemperature as BiasCorrectedTemperature
+from .recalibration import BoostedCalibration as BoostedCalibration
 from .recalibration import CenteredIsotonicCalibration as CenteredIsotonicCalibration
 from .recalibration import ConsistencyCalibration as ConsistencyCalibration
 from .recalibration import CrossVennAbers as CrossVennAbers
@@ -167,6 +170,7 @@ from .recalibration import MiscalibrationAwareTemperature as MiscalibrationAware
 from .recalibration import MultiCalibration as MultiCalibration
 from .recalibration import NearIsotonicEnsemble as NearIsotonicEnsemble
 from .recalibration import OffsetAdjustment as OffsetAdjustment
+from .recalibration import OnlineCalibration as OnlineCalibration
 from .recalibration import PlattScaling as PlattScaling
 from .recalibration import PriorShift as PriorShift
 from .recalibration import QuadraticLogit as QuadraticLogit

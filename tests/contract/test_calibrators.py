@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 import calibrant as cal
 from calibrant.recalibration.base import Calibrator
 from calibrant.recalibration.binary import Multiclass, ScoreCalibrator
-from calibrant.recalibration.grouped import GroupedCalibrator
 from calibrant.recalibration.methods import METHODS, TYPES
 from tests.calling import raises
 from tests.in_turn import spread
@@ -41,6 +40,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"calibrator": cal.IsotonicCalibration(), "lens": "band:0.2,0.9"},
     ],
     "MultiCalibration": [{"min_size": 20}, {"min_size": 20, "held_out": 0}],
+    "BoostedCalibration": [{"folds": 2, "depth": 2, "min_rows": 5, "max_rounds": 3}],
+    "OnlineCalibration": [{}, {"form": "beta", "bins": 0}],
     "StructuredScaling": [{}, {"form": "vector"}],
     "SafeCalibration": [{}, {"calibrator": cal.PlattScaling(), "shrinkage": "uniform", "bins": 2, "alpha": 0.4}],
 }
@@ -60,14 +61,18 @@ def made(variant: Variant, k: int) -> Calibrator:
     return TYPES[name](**options)
 
 
+def beside(calibrator: Calibrator, problem: Problem) -> dict[str, Any]:
+    """Groups or features, for a calibrator that needs them."""
+    return {calibrator.needs: getattr(problem, calibrator.needs)} if calibrator.needs else {}
+
+
 def mapped(calibrator: Calibrator, given: Problem, new: Problem, **words: Any) -> NDArray[np.float64]:
     """What the calibrator, fitted on one problem, gives for the rows of another; the interval too where it has one."""
-    grouped = isinstance(calibrator, GroupedCalibrator)
-    fit_groups, new_groups = ({"groups": p.groups} if grouped else {} for p in (given, new))
+    fit_words, new_words = beside(calibrator, given), beside(calibrator, new)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        calibrator.fit(given.p, given.y, **fit_groups, **words)
-        found = calibrator.predict_proba(new.p, **new_groups)
+        calibrator.fit(given.p, given.y, **fit_words, **words)
+        found = calibrator.predict_proba(new.p, **new_words)
         ends = calibrator.predict_interval(new.p) if isinstance(calibrator, cal.VennAbers) else ()
     return np.column_stack([found, *ends])
 
@@ -178,14 +183,14 @@ def test_the_order_of_rows_with_sharp_logits_changes_nothing(name: str, k: int) 
 def fit(variant: Variant, given: Problem, labels: Any = None) -> Calibrator:
     """The calibrator fitted to a problem; `labels` in place of its own."""
     calibrator = made(variant, given.k)
-    words = {"groups": given.groups} if isinstance(calibrator, GroupedCalibrator) else {}
+    words = beside(calibrator, given)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cal.CalibrantWarning)
         return calibrator.fit(given.p, given.y if labels is None else labels, **words)
 
 
 def apply(calibrator: Calibrator, new: Problem) -> NDArray[np.float64]:
-    words = {"groups": new.groups} if isinstance(calibrator, GroupedCalibrator) else {}
+    words = beside(calibrator, new)
     return calibrator.predict_proba(new.p, **words)
 
 
@@ -206,7 +211,7 @@ def test_probabilities_refits_and_errors(variant: Variant, shape: str) -> None:
     assert "\n" not in repr(calibrator)
     assert len(repr(calibrator)) < 300
     other = random_problem(shape, 5, n=90)
-    words = {"groups": other.groups} if isinstance(calibrator, GroupedCalibrator) else {}
+    words = beside(calibrator, other)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cal.CalibrantWarning)
         fit(variant, other)
@@ -254,7 +259,7 @@ def test_two_columns_are_as_one_and_logits_as_probabilities(variant: Variant) ->
     calibrator = made(variant, 2)
     inner = [name for name in calibrator.get_params() if name == "input" or name.endswith("__input")]
     calibrator = copy.deepcopy(calibrator).set_params(**dict.fromkeys(inner, "logit"))
-    words = [{"groups": p.groups} if isinstance(calibrator, GroupedCalibrator) else {} for p in (given, new)]
+    words = [beside(calibrator, p) for p in (given, new)]
     logits = [np.log(each.p / (1 - each.p)) for each in (given, new)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cal.CalibrantWarning)

@@ -24,6 +24,8 @@ CLIP = Fraction(1, 10**12)
 POINTS, FOLDS, STRENGTH = 10, 4, 1.5
 # Of MultiCalibration: few rows need small cells and a lenient test.
 LEVELS, ALPHA, LEAST_ROWS = 3, 0.9, 5
+# Of BoostedCalibration, without cross-validation.
+ROUNDS = 3
 
 
 def vectors(probs):
@@ -508,9 +510,74 @@ def StructuredScaling(labels, probs, **rest):
     return chosen(x @ theta[:, :k].T + theta[:, k]).tolist()
 
 
+def BoostedCalibration(labels, probs, features, **rest):
+    """Trees by trying every end of a range of every column at every node; all rounds are used."""
+    z = np.array([[math.log(q) for q in row] for row in off_boundary(probs)])
+    k, hot = z.shape[1], np.eye(z.shape[1])[labels]
+    odds = z - np.log1p(-np.exp(z))
+    shared = [np.round(np.array(column)).tolist() for column in zip(*features, strict=True)]
+    added = np.zeros_like(z)
+
+    def ends(column):
+        """All values but the largest, or those at 61 equal steps of the sorted rows."""
+        if len(set(column)) <= 62:
+            return sorted(set(column))[:-1]
+        return sorted({sorted(column)[-(-len(column) * step // 62) - 1] for step in range(1, 62)})
+
+    def parts(rows, columns, gradient, hessian, depth):
+        """Leaves of the best tree of the rows, with their values."""
+        whole = sum(gradient[i] for i in rows) ** 2 / (sum(hessian[i] for i in rows) + 1)
+        best, sides = 0, (rows, [])
+        for column in columns if depth else []:
+            for end in ends(column):
+                halves = [i for i in rows if column[i] <= end], [i for i in rows if column[i] > end]
+                gain = sum(sum(gradient[i] for i in half) ** 2 / (sum(hessian[i] for i in half) + 1) for half in halves)
+                if min(map(len, halves)) >= LEAST_ROWS and gain - whole > best * (1 + 1e-9) + 1e-9:
+                    best, sides = gain - whole, halves
+        if not best:
+            return [(rows, -sum(gradient[i] for i in rows) / (sum(hessian[i] for i in rows) + 1))]
+        return [leaf for side in sides for leaf in parts(side, columns, gradient, hessian, depth - 1)]
+
+    for _ in range(ROUNDS):
+        q = np.exp(log_softmax(z + added, axis=1))
+        for c in [1] if k == 2 else range(k):
+            leaves = parts(
+                list(range(len(z))), [*shared, odds[:, c].tolist()], q[:, c] - hot[:, c], q[:, c] * (1 - q[:, c]), 2
+            )
+            for rows, value in leaves:
+                added[rows, c] += 0.1 * value
+    return np.exp(log_softmax(z + added, axis=1)).tolist()
+
+
+def OnlineCalibration(labels, probs, **rest):
+    """The penalized coefficients at which the gradient is 0, and the observed rates of ten bins with one pseudo-observation."""
+
+    def rates_of(question):
+        x = np.array([[float(sum(clipped_logs(score))), 1.0] for score, *_ in question])
+        y = np.array([outcome for _, outcome, _ in question], float)
+        start = np.array([1.0, 0.0])
+
+        def rates(theta):
+            return 1 / (1 + np.exp(-x @ theta))
+
+        p = rates(root(lambda theta: x.T @ (rates(theta) - y) + 10 * (theta - start), start, tol=1e-14).x)
+        bins = [min(int(10 * q), 9) for q in p]
+        return [
+            (sum(y[j] for j in range(len(y)) if bins[j] == b) + q) / (bins.count(b) + 1)
+            for q, b in zip(p, bins, strict=True)
+        ]
+
+    return one_vs_rest(labels, off_boundary(probs), rates_of)
+
+
 # How each is made, and what it needs to be fitted and to be applied.
 CALLS = {
     "BayesianBinning": ("", "", ""),
+    "BoostedCalibration": (
+        f"folds=0, max_rounds={ROUNDS}, depth=2, min_rows={LEAST_ROWS}",
+        ", features=np.round(x)",
+        ", features=np.round(x[:8])",
+    ),
     "ConsistencyCalibration": (f"strength=None if p.ndim == 1 else {STRENGTH}", "", ""),
     "CrossVennAbers": ("", f", fold=np.arange(len(y)) % {FOLDS}", ""),
     "GroupCalibration": ("cal.PlattScaling()", ", groups=g", ", groups=g[:8]"),
@@ -523,6 +590,7 @@ CALLS = {
         ", groups=g[:8]",
     ),
     "NearIsotonicEnsemble": ("", "", ""),
+    "OnlineCalibration": ("", "", ""),
     "ScalingBinning": ("", "", ""),
     "SplineCalibration": ("", "", ""),
     "StructuredScaling": ("", "", ""),

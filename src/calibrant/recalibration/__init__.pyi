@@ -18,12 +18,14 @@ from .binning import HistogramBinning as HistogramBinning
 from .binning import NearIsotonicEnsemble as NearIsotonicEnsemble
 from .binning import ScalingBinning as ScalingBinning
 from .binning import TopLabelHistogramBinning as TopLabelHistogramBinning
+from .boosted import BoostedCalibration as BoostedCalibration
 from .choosing import Candidate as Candidate
 from .choosing import Recalibration as Recalibration
 from .choosing import recalibrate as recalibrate
 from .class_temperature import MiscalibrationAwareTemperature as MiscalibrationAwareTemperature
 from .grouped import GroupCalibration as GroupCalibration
 from .grouped import MultiCalibration as MultiCalibration
+from .online import OnlineCalibration as OnlineCalibration
 from .ordered import ConsistencyCalibration as ConsistencyCalibration
 from .ordered import IntraOrderPreserving as IntraOrderPreserving
 from .persistence import load as load

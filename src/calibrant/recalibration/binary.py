@@ -24,6 +24,7 @@ Multiclass = Literal["one_vs_rest", "one_vs_one", "top_versus_all", "pooled"]
 # Relative margin by which the predicted class stays ahead of the others, so that ties cannot change it.
 AHEAD = 1e-12
 TIE_BREAK = 1e-9
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 class ScoreCalibrator(CountingCalibrator):
@@ -135,7 +136,9 @@ class ScoreCalibrator(CountingCalibrator):
 
 
 def _view(score: Any, outcome: Any, weight: Array | None, kind: WeightKind) -> View:
-    return View(np.ascontiguousarray(score), np.asarray(outcome).astype(np.uint8), weight, kind)
+    # Between subnormal numbers the slope of a curve would overflow.
+    score = np.where((score > 0) & (score < SMALLEST_NORMAL), 0.0, score)
+    return View(score, np.asarray(outcome).astype(np.uint8), weight, kind)
 
 
 def _pairs(k: int) -> list[tuple[int, int]]:

@@ -19,6 +19,8 @@ _MODULES = (
     "binning",
     "class_temperature",
     "grouped",
+    "boosted",
+    "online",
     "ordered",
     "targets",
     "venn",
