@@ -198,6 +198,32 @@ def plateau(rng: Rng, design: str, lens: str, classes: int, n: int) -> Runs:
     return {"not false": (holds, 0.0), "announced": (bool(errors), shown.plateau if errors else 0.0)}
 
 
+def simplex_test(rng: Rng, design: str, classes: int, n: int) -> Runs:
+    """T-Cal of whole vectors over all numbers of bins at 5%: for calibrated predictions, the waves of its paper, and predictions that are too extreme.
+
+    The waves (s = 0.6, rho = 100, m = 40, also stretched to m = 5 at the same error) move probability between two classes; others share a fifth.
+    """
+    if design.startswith("waves"):
+        count, z = int(design.split()[-1]), rng.random(n)
+        place = 2 * count * (z - 0.25)
+        inner, part = (z > 0.25) & (z < 0.75), np.clip(place % 1, 1e-9, 1 - 1e-9)
+        wave = inner * 100 * 40**-0.6 * np.exp(-1 / part / (1 - part)) * (-1) ** np.floor(place)
+        share = 0.2 if classes > 2 else 0.0
+        rest = share * rng.dirichlet(np.ones(classes - 2), n) if classes > 2 else np.empty((n, 0))
+        p, truth = (np.column_stack([(1 - share) * (1 - x), (1 - share) * x, rest]) for x in (z, z + wave))
+        order = rng.permutation(classes)
+        p, truth = p[:, order], truth[:, order]
+    else:
+        p = rng.dirichlet(np.full(classes, min(1.0, 10 / classes)), n)
+        truth = p if design == "calibrated" else p**0.5 / (p**0.5).sum(axis=1, keepdims=True)
+    y = (rng.random((n, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(0, classes - 1)
+    tested = cal.assess(
+        y, p, metric="t_cal", lens="canonical", method="adaptive_joint", n_resamples=99, rng=int(rng.integers(1 << 31))
+    )
+    holds = "not rejected" if design == "calibrated" else "rejected"
+    return {holds: (tested.rejected == (holds == "rejected"), tested.detail["bins"])}
+
+
 # Confidences of n rows, the probability of being right given the confidence, and the accuracy wanted, which rows at the border just miss.
 CONFIDENCES: dict[str, tuple[Callable[[Rng, int], Any], Callable[[Any], Any], float]] = {
     "even": (lambda rng, n: 0.5 + rng.random(n) / 2, lambda c: c - 0.02, 0.95),
@@ -231,7 +257,7 @@ def read_study(run: Callable[..., Runs], facts: dict[str, Any]) -> Study:
 
 
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-FUNCTIONS = (net_benefit, threshold, centres, summary, distances, censoring, season, plateau)
+FUNCTIONS = (net_benefit, threshold, centres, summary, distances, censoring, season, plateau, simplex_test)
 STUDIES = {run.__name__: read_study(run, FACTS[run.__name__]) for run in FUNCTIONS}
 # A net benefit of 0 has no interval.
 STUDIES["net_benefit"].cases[:] = [

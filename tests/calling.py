@@ -1,8 +1,9 @@
-"""Call a function with keywords that belong to `Predictions` and to the lens, and expect an error that names its argument."""
+"""Call a function with keywords that belong to `Predictions` and to the lens, or the command line, and expect results or errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +11,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.views.keywords import DATA_KEYWORDS
+
+Run = Callable[..., tuple[int, str, str]]
+"""The fixture `run`: calls the command line; gives exit code, output and errors."""
 
 
 def call(function: Any, y_true: Any, y_prob: Any = None, **keywords: Any) -> Any:
@@ -37,3 +41,18 @@ def raises(kind: Any, argument: str) -> Iterator[pytest.ExceptionInfo[cal.Calibr
     with pytest.raises(kind) as caught:
         yield caught
     assert caught.value.argument == argument, str(caught.value)
+
+
+def read_json(answer: tuple[int, str, str]) -> Any:
+    """What a command printed as JSON, which ended without an error."""
+    code, out, err = answer
+    assert code == 0, err
+    return json.loads(out)
+
+
+def check_refusal(answer: tuple[int, str, str], *parts: str) -> None:
+    """A command printed nothing but one line of error, with these parts, and ended with code 2."""
+    code, out, err = answer
+    assert (code, out, err.count("\n")) == (2, "", 1), (out, err)
+    for part in parts:
+        assert part in err

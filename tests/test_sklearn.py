@@ -70,17 +70,6 @@ def test_it_is_an_estimator() -> None:
     assert len(results) > 40
 
 
-def test_it_lives_in_pipelines_and_searches() -> None:
-    train, test, y, labels = CANCER
-    pipeline = make_pipeline(StandardScaler(), CalibratedModel(LogisticRegression(), method="temperature"))
-    search = GridSearchCV(
-        pipeline, {"calibratedmodel__method": ["temperature", "platt"]}, scoring=scorer("brier"), cv=3
-    )
-    search.fit(train, y)
-    assert -0.1 < search.best_score_ < 0
-    assert cal.brier(labels, search.predict_proba(test)) < 0.06
-
-
 @pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 def test_scorers_are_the_metrics_with_larger_being_better() -> None:
     train, test, y, labels = CANCER

@@ -26,7 +26,9 @@ from .binning import SimplexGrid as SimplexGrid
 from .decision import choose_threshold as choose_threshold
 from .errors import CalibrantError as CalibrantError
 from .errors import CalibrantWarning as CalibrantWarning
+from .evaluation import certify as certify
 from .evaluation import evaluate as evaluate
+from .evaluation import find_subgroups as find_subgroups
 from .evaluation import recommend as recommend
 from .figures import reliability_diagram as reliability_diagram
 from .inference import assess as assess

@@ -85,23 +85,6 @@ def test_confidences_in_bins_from_1_over_k(classes: int) -> None:
         assert cal.vce(y, p, variation="confidence", binning="equal_width:1/K") == pytest.approx(expected, abs=1e-12)
 
 
-def test_bins_from_1_over_k_in_figures_intervals_and_tables() -> None:
-    y, p = confidences(4)
-    words: dict[str, Any] = {"bins": 10, "binning": "equal_width:1/K"}
-    value = cal.ece(y, p, **words)
-    drawn = cal.reliability_diagram(y, p, **words)
-    assert drawn.table.left[0] == 0.25
-    assert cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words).value == value
-    assert cal.decompose(y, p, lens="top_label", bins=EqualWidth(10, range=("1/K", 1))).reliability >= 0
-    found = cal.evaluate(y, p, metrics=["ece", "mce", "cwce", "uce"], bins=10, options={"binning": "equal_width:1/K"})
-    assert found["ece"] == value
-    reason = {result.metric: result.reason for result in found.results}
-    assert "the range (0.25, 1) for 4 classes excludes" in (reason["cwce"] or "")
-    assert "'1/K' requires" in (reason["uce"] or "")
-    many = cal.assess(np.tile(y, 40), np.tile(p, (40, 1)), metric="ece", rng=0, n_resamples=19, exact=False, **words)
-    assert many.statistic == pytest.approx(value, abs=1e-12)
-
-
 def test_1_over_k_is_for_the_predicted_class_alone() -> None:
     y, p = confidences(4)
     words: dict[str, Any] = {"bins": 5, "binning": "equal_width:1/K"}
@@ -194,12 +177,6 @@ def test_an_empty_bin_is_shown_as_empty(table: BinTable) -> None:
     assert cal.mce([0, 1, 0, 1, 1, 0], [0.1, 0.2, 0.6, 0.8, 0.9, 1.0], bins=4) == pytest.approx(0.6)
     lower, upper = table.interval()
     assert np.isnan([lower[1], upper[1]]).all()
-
-
-def test_a_table_becomes_a_frame(table: BinTable) -> None:
-    frame = table.to_frame()
-    assert frame.shape == (4, 7)
-    assert list(frame.columns) == ["left", "right", "rows", "weight", "mean_score", "rate", "gap"]
 
 
 def test_weighted_and_soft_tables() -> None:
@@ -328,33 +305,6 @@ def test_a_number_beside_a_rule_with_its_own_is_refused(metric: Any) -> None:
         )
 
 
-def test_functions_that_take_both_refuse_them_too() -> None:
-    y, p, _ = _unfriendly(2)
-    rule = EqualWidth(10)
-    for function in (
-        lambda **words: cal.calibration_curve(y, p, **words),
-        lambda **words: cal.reliability_diagram(y, p, **words),
-        lambda bins=None, **words: cal.evaluate(y, p, metrics=["ece"], bins=bins, options=words),
-        lambda **words: cal.assess(y, p, metric="ece", rng=0, n_resamples=99, **words),
-        lambda **words: cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words),
-        lambda **words: cal.figures.variation_diagram(y, p, **words),
-    ):
-        with raises(ArgumentError, "bins"):
-            function(bins=5, binning=rule)
-        with raises(ArgumentError, "bins"):
-            function(bins=EDGES, binning="equal_mass")
-        assert function(bins=EDGES) is not None
-        assert function(binning=rule) is not None
-    with raises(ArgumentError, "bins"):
-        cal.multiclass_ce(*_unfriendly(4)[:2], bins=2, binning=SimplexGrid())
-    with raises(ArgumentError, "bins"):
-        cal.ece_sweep(y, p, binning=rule)
-    with raises(ArgumentError, "bins"):
-        cal.tce(y, p, bins=7)
-    with raises(LensError, "bins"):
-        cal.gece(y, p, bins=7)
-
-
 def test_one_number_for_all_metrics_gives_way_where_a_metric_cuts_by_other_means() -> None:
     y, p, _ = _unfriendly(2)
     named = ["ece", "tce", "gece", "fce", "hosmer_lemeshow"]
@@ -399,20 +349,6 @@ def test_a_curve_holds_its_table_and_says_what_it_is() -> None:
     bare = cal.calibration_curve(y, p, bins=4, level=None)
     assert np.isnan(bare.low).all()
     assert repr(bare).splitlines()[0] == "Calibration curve (binary)"
-
-
-def test_a_tree_cuts_the_most_spread_column_at_its_median() -> None:
-    p = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.1, 0.9]])
-    found = Predictions([0, 0, 1, 1], p)
-    (whole,) = parse_lens("canonical", found).views(found)
-    assert KDTree(1, 1).cells(whole)[0].tolist() == [0, 0, 0, 0]
-    halves, count = KDTree(0.5, 1).cells(whole)
-    assert count == 2
-    assert (halves[0] == halves[1]) & (halves[2] == halves[3]) & (halves[0] != halves[2])
-    assert KDTree(0.25, 1).cells(whole)[1] == 4
-    assert KDTree(0.25, 2).cells(whole)[1] == 2
-    # Two halves with mean gaps of 0.15 and 0.2: half of all rows each.
-    assert cal.gece(found, gamma=0.5, min_size=1) == pytest.approx((0.15 + 0.2) / 2)
 
 
 def test_bins_of_a_curve_are_in_its_table() -> None:

@@ -37,7 +37,6 @@ def test_cells_are_the_sums_of_the_rows() -> None:
 
 def test_rows_on_an_edge_are_known_for_thresholds() -> None:
     sure = interactive(Predictions(LABEL, SCORE)).lenses[0].sureness
-    assert sure is not None
     top = np.where(SCORE > 0.5, SCORE, 1 - SCORE)
     right = np.where(SCORE > 0.5, LABEL == 1, LABEL == 0)
     expected = [

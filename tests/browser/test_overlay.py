@@ -189,7 +189,6 @@ def test_reports_in_a_notebook_do_not_disturb_each_other(browser: Browser, tmp_p
 def test_where_frames_are_removed_the_table_is_shown(reports: dict[str, Report], models: ReportComparison) -> None:
     for html in (reports["binary"]._repr_html_(), models._repr_html_()):
         inner = re.search(r'<iframe srcdoc="[^"]*" [^>]*>(.*)</iframe></div>$', html, flags=re.S)
-        assert inner is not None
         assert "<table>" in inner[1]
         assert "<script" not in html
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import Run
 
-Run = Callable[..., tuple[int, str, str]]
 HOSTILE = {
     "quoted": b'id,"na me",p,note\n1,"a, b",0.2,"say ""hi"""\n2,"line\nbreak",0.7,\n3,"",0.5,x\n',
     "semicolon": b"id;p;x\n1;0.2;1,5\n2;0.7;\n3;0.4;007\n",
@@ -54,4 +53,6 @@ def test_text_is_kept(run: Run, calibrator: Path, tmp_path: Path, form: str) -> 
     rows[0] = [name.strip() for name in rows[0]]
     assert [row[:-1] for row in found] == rows
     assert found[0][-1].strip() == "p_calibrated"
-    assert all(0 < float(row[-1]) < 1 for row in found[1:])
+    score = [float(row[rows[0].index("p")]) for row in rows[1:]]
+    expected = cal.load(calibrator).predict_proba(score)[:, 1]
+    assert [float(row[-1]) for row in found[1:]] == pytest.approx(expected.tolist(), abs=1e-12)

@@ -8,7 +8,6 @@ import decimal
 import gzip
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.calling import Run, read_json
 
 RNG = np.random.default_rng(5)
 SCORES = RNG.random(60).round(4)
@@ -189,8 +187,7 @@ def test_monitors_know_classes_and_groups_however_they_are_spelt(
     assert code == 0, err
     code, _, err = run("monitor", "update", store, tmp_path / "new.csv", "--time", "at", "--id", "id", "--by", "flag")
     assert code in (0, 3), err
-    code, out, _ = run("monitor", "status", store, "--json")
-    found = json.loads(out)
+    found = read_json(run("monitor", "status", store, "--json"))
     assert found["labelled"] == 60
     assert sorted(str(group["group"]) for group in found["groups"]) == ["no", "yes"]
     assert found["windows"][0]["calibration"]["gap"] == pytest.approx(SCORES.mean() - EVENTS.mean(), abs=1e-3)

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
+from tests.calling import Run, check_refusal
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(400)
@@ -26,8 +27,6 @@ PROBS = RNG.dirichlet(np.ones(3), 300)
 LABELS = np.array([RNG.choice(3, p=row) for row in PROBS])
 SURE = PROBS**2 / (PROBS**2).sum(axis=1, keepdims=True)
 NAMES = np.array(["cat", "dog", "eel"])
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -114,24 +113,6 @@ def test_tests_as_gates_are_written_for_continuous_integration(
         assert ("::error" in err) == bool(failures)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--metrics", "ece", "--metric", "ece"], ["--metrics", "cannot be combined with --metric"]),
-        (["--metrics", "ece", "--method", "wald"], ["--metrics", "cannot be combined with --method"]),
-        (["--method", "wald"], ["unknown method 'wald' for ecce_mad", "series"]),
-        (["--alpha", "2"], ["alpha", "between 0 and 1"]),
-        (["--resamples", "0", "--metric", "ece"], ["--resamples"]),
-        (["--seed", "-1", "--metric", "ece"], ["--seed", "a non-negative integer"]),
-        (["--bins", "5"], ["bins"]),
-    ],
-)
-def test_bad_requests_are_one_clear_line(binary: Path, run: Run, arguments: list[str], words: list[str]) -> None:
-    code, out, err = run("assess", binary, *arguments)
-    assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert all(word in err for word in words), err
-
-
 def test_assess_reads_groups(binary: Path, run: Run) -> None:
     found = read(run("assess", binary, "--json", "--metric", "pce", "--by", "patient", "--resamples", "19"))
     expected = cal.assess(cal.Predictions(YES, SCORE, groups=PATIENT), metric="pce", n_resamples=19, rng=0)
@@ -196,28 +177,10 @@ def test_compare_reads_logits_from_standard_input(
     assert err == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--models", "p"], ["--models", "two or more"]),
-        (["--models", "p,p"], ["--models", "two or more"]),
-        (["--models", "p,z"], ["--models", "unknown column 'z'"]),
-        (["--models", "p,q", "--cluster", "z"], ["--cluster", "unknown column 'z'"]),
-        (["--models", "p,q", "--level", "95"], ["level", "between 0 and 1"]),
-        ([], ["--models"]),
-    ],
-)
-def test_bad_comparisons_are_one_clear_line(binary: Path, run: Run, arguments: list[str], words: list[str]) -> None:
-    code, out, err = run("compare", binary, *arguments)
-    assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert all(word in err for word in words), err
-
-
 def test_models_with_other_classes_are_refused(animals: Path, run: Run) -> None:
     frame = pd.read_csv(animals).rename(columns={"new_eel": "new_owl"})
     frame.to_csv(animals, index=False)
-    code, _, err = run("compare", animals, "--models", "old_*,new_*")
-    assert (code, "different classes" in err) == (2, True)
+    check_refusal(run("compare", animals, "--models", "old_*,new_*"), "different classes")
 
 
 def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
@@ -231,8 +194,7 @@ def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
     code, out, _ = run("evaluate", binary, *options)
     assert code == 0
     assert all(word in out for word in ("low", "high", "p-value"))
-    code, _, err = run("evaluate", binary, "--level", "95")
-    assert (code, "level" in err) == (2, True)
+    check_refusal(run("evaluate", binary, "--level", "95"), "level")
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
@@ -253,9 +215,3 @@ def test_the_bar_is_on_terminals_alone(binary: Path, run: Run) -> None:
     os.close(outer)
     assert b"working" in bar
     assert json.loads(shown.communicate()[0]) == json.loads(quiet)
-
-
-def test_a_sketch_names_its_positive_class_too(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "day.sketch"
-    cal.Sketches.of(cal.Predictions(np.array(["no", "yes"])[YES], SCORE, classes=["no", "yes"])).write(path)
-    assert run("assess", path)[1].startswith("positive class yes\n")

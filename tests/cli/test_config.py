@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,8 @@ import pandas as pd
 import pytest
 
 from calibrant.util.configuration import find_configuration
+from tests.calling import Run, check_refusal
 
-Run = Callable[..., tuple[int, str, str]]
 RNG = np.random.default_rng(5)
 SCORES = RNG.beta(2, 2, 300).round(5)
 EVENTS = (RNG.random(300) < SCORES**1.3).astype(int)
@@ -79,9 +78,7 @@ def test_it_is_found_upwards_to_the_root_of_the_repository(
     assert find_configuration().path == project / "calibrant.toml"
     (project / "a" / "pyproject.toml").write_text('[tool.calibrant]\nlabel = "churned"\nprob = "zz"\n')
     assert find_configuration().name == "pyproject.toml"
-    code, _, err = run("evaluate", project / "preds.csv")
-    assert code == 2
-    assert "--prob" in err
+    check_refusal(run("evaluate", project / "preds.csv"), "--prob")
     assert run("evaluate", project / "preds.csv", "--config", project / "calibrant.toml")[0] == 0
     (project / "a").chmod(0o777)  # anybody may have written the one in this folder
     assert find_configuration().path == project / "calibrant.toml"

@@ -1,4 +1,4 @@
-"""The command line on bad input: exit code 2 and one clear line; other commands."""
+"""Faults of the program and of the machine, help, the list of metrics, the demonstration, and lines of files in errors."""
 
 from __future__ import annotations
 
@@ -6,175 +6,14 @@ import functools
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import polars as pl
 import pytest
 
 import calibrant as cal
-
-Run = Callable[..., tuple[int, str, str]]
-
-GOOD = "label,prob,region\n0,0.2,a\n1,0.9,b\n1,0.7,a\n"
-
-MANY = "label,prob\n" + "0,0.2\n1,0.9\n" * 15
-
-# id, content, further arguments, words that the one line must hold
-CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
-    ("empty file", "", [], ["is empty"]),
-    ("header only", "label,prob\n", [], ["has no rows"]),
-    ("no label column", "a,prob\n0,0.2\n", [], ["--label", "a, prob"]),
-    ("no score column", "label,b\n0,0.2\n", [], ["--prob", "label, b"]),
-    ("named label absent", GOOD, ["--label", "lable"], ["--label", "did you mean 'label'", "'region'"]),
-    (
-        "named score absent",
-        GOOD,
-        ["--prob", "q"],
-        ["--prob", "unknown column 'q'; the columns are 'label', 'prob',", "'label'"],
-    ),
-    (
-        "pattern without match",
-        GOOD,
-        ["--probs", "z_*"],
-        ["--probs", "no column matches 'z_*'; the columns are 'prob', 'region'"],
-    ),
-    (
-        "two kinds of scores",
-        GOOD,
-        ["--prob", "prob", "--logits", "prob"],
-        ["--logits", "cannot be combined with --prob"],
-    ),
-    ("weight absent", GOOD, ["--weight", "w"], ["--weight", "unknown column 'w'; the columns are 'label', 'prob',"]),
-    ("group absent", GOOD, ["--by", "city"], ["--by", "unknown column 'city'; the columns are 'label', 'prob',"]),
-    (
-        "missing probability",
-        "label,prob\n0,0.2\n1,\n",
-        [],
-        ["--prob: missing value in column 'prob' on line 3", "use --drop-missing to drop these rows"],
-    ),
-    (
-        "probability above one",
-        "label,prob\n0,0.2\n1,1.5\n",
-        [],
-        ["--prob: probabilities must be in [0, 1]; got 1.5 on line 3", "logit"],
-    ),
-    (
-        "rows that do not sum",
-        "label,p_0,p_1,p_2\n0,0.2,0.2,0.2\n",
-        [],
-        ["each row must sum to 1 within 0.001; got a sum of 0.6 on line 2", "normalize"],
-    ),
-    (
-        "label out of range",
-        "label,p_0,p_1,p_2\n3,0.2,0.2,0.6\n",
-        [],
-        ["--label: labels must be among the classes [0, 1, 2]; got 3 on line 2"],
-    ),
-    (
-        "text label",
-        "label,prob\nspam,0.2\nham,0.4\n",
-        [],
-        ["--label: text labels require the names of the classes; got 'spam' on line 2", "--classes", "--pos-label"],
-    ),
-    ("text", f"{MANY}1,N/A\n", [], ["--prob: missing value in column 'prob' on line 32", "use --drop-missing"]),
-    ("percents", f"{MANY}1,70%\n", [], ["--prob: expected numbers, got the text '70%' on line 32", "0.7 for 70%"]),
-    (
-        "decimal comma",
-        f'{MANY}1,"0,7"\n',
-        [],
-        ["--prob: expected numbers, got the text '0,7' on line 32", "with a point"],
-    ),
-    (
-        "shares as labels",
-        "label,prob\n0.5,0.2\n",
-        [],
-        ["labels must be 0 and 1, or -1 and 1; got 0.5 on line 2"],
-    ),
-    (
-        "comment among rows",
-        f"{MANY}# pause\n{MANY[11:]}",
-        [],
-        ["cannot be split into columns: a row does not match the", "such as comments"],
-    ),
-    ("table of no database", GOOD, ["--table", "x"], ["--table: applies to DuckDB databases only"]),
-    ("interval", GOOD, ["--level", "7"], ["error: --level: must"]),
-    ("no SQL", GOOD, ["--where", "region ="], ["--where", 'not a valid SQL expression: syntax error at or near ")"']),
-    ("two statements", GOOD, ["--where", "1); DROP TABLE x; SELECT (1"], ["--where"]),
-    (
-        "query inside",
-        GOOD,
-        ["--where", "prob > (SELECT 0.5)"],
-        ["--where", "must be one SQL expression without subqueries"],
-    ),
-    ("union", GOOD, ["--where", "true) UNION ALL SELECT 1, 1 WHERE (true"], ["--where"]),
-    ("unknown column in SQL", GOOD, ["--where", "regoin = 'a'"], ["--where", "the columns are"]),
-    ("another type in SQL", GOOD, ["--where", "prob > 'x'"], ["--where: cannot be evaluated", "empty fields are NULL"]),
-    ("nothing fits", GOOD, ["--where", "prob > 2"], ["has no rows that satisfy --where; relax the condition"]),
-    ("unknown metric", GOOD, ["--metrics", "ecee"], ["--metrics: unknown metric 'ecee'", "'ece'"]),
-    ("no gate", GOOD, ["--fail-if", "ece"], ["--fail-if", "ece > 0.05"]),
-    ("gate that nothing can fail", GOOD, ["--fail-if", "ece > nan"], ["--fail-if", "'nan' cannot be read"]),
-    ("gate on unknown metric", GOOD, ["--fail-if", "foo > 1"], ["--fail-if: unknown metric 'foo'"]),
-    (
-        "gate on a field",
-        GOOD,
-        ["--fail-if", "pvalue < 0.05"],
-        ["unknown metric 'pvalue'", "such as ece.pvalue or ece.high, or one of n, events, accuracy, auroc"],
-    ),
-    (
-        "gate without a value",
-        GOOD,
-        ["--fail-if", "ece > 1", "--lens", "canonical"],
-        ["ece > 1 cannot be evaluated: --lens: ece requires one score"],
-    ),
-    ("bins", GOOD, ["--bins", "0"], ["bins: must be an integer of at least 1; got 0"]),
-    ("lens", GOOD, ["--lens", "toplabel"], ["unknown lens 'toplabel'"]),
-    ("option that does not exist", GOOD, ["--binz", "3"], ["--binz"]),
-    ("binary rubbish as Parquet", b"PAR1 rubbish", ["--format", "parquet"], ["cannot be read as parquet"]),
-    ("rubbish as JSON", "{not json", ["--format", "json"], ["cannot be read as json"]),
-]
-
-
-@pytest.mark.parametrize(
-    ("content", "arguments", "words"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
-)
-def test_bad_input_is_one_clear_line(
-    tmp_path: Path, run: Run, content: str | bytes, arguments: list[str], words: list[str]
-) -> None:
-    path = tmp_path / "preds.csv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    code, out, err = run("evaluate", path, *arguments)
-    assert code == 2
-    assert out == ""
-    assert len(err.strip().splitlines()) == 1
-    for word in words:
-        assert word in err
-
-
-def test_missing_file_and_folder(tmp_path: Path, run: Run) -> None:
-    code, _, err = run("evaluate", tmp_path / "none.csv")
-    assert (code, "no such file" in err) == (2, True)
-    code, _, err = run("evaluate", tmp_path)
-    assert (code, "is a folder" in err) == (2, True)
-
-
-@pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 0.99])
-def test_truncated_parquet(tmp_path: Path, run: Run, part: float) -> None:
-    path = tmp_path / "x.parquet"
-    pl.DataFrame({"y": np.arange(500) % 2, "p": np.random.default_rng(0).random(500)}).write_parquet(path)
-    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * part)])
-    code, _, err = run("evaluate", path)
-    assert code == 2
-    assert "x.parquet: cannot be read as parquet" in err
-
-
-def test_debug_shows_the_traceback(tmp_path: Path, run: Run) -> None:
-    code, _, err = run("evaluate", tmp_path / "none.csv", "--debug")
-    assert code == 2
-    assert err.startswith("Traceback")
-    assert "Traceback (most recent call last):\n  File" in err
+from tests.calling import Run, check_refusal
 
 
 def test_a_fault_of_ours_is_no_failed_gate(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,10 +71,21 @@ def test_metrics_tree_entry_and_use_case(run: Run) -> None:
     assert "arXiv:1910.12656" in out
     _, out, _ = run("metrics", "--for", "safety")
     assert "overconfidence do harm" in out
-    code, _, err = run("metrics", "--for", "nothing")
-    assert (code, "'safety'" in err) == (2, True)
-    code, _, err = run("metrics", "brierr")
-    assert (code, "'brier'" in err) == (2, True)
+
+
+def test_a_name_of_the_literature_is_described(run: Run) -> None:
+    code, out, err = run("metrics", "Mix-n-Match")
+    assert (code, err) == (0, "")
+    assert out.startswith("skde: ")
+
+
+def test_a_recommendation_has_ranks_and_reasons(run: Run) -> None:
+    code, out, err = run("metrics", "--for", "analysis")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[2].split()[:2] == ["ici", "recommended"]
+    assert lines[3].split()[:2] == ["emax", "runner-up"]
+    assert lines[-1] == "Functions: reliability_diagram, calibration_curve, inference.calibration_band."
 
 
 def test_metrics_as_json(run: Run) -> None:
@@ -257,53 +107,7 @@ def test_demo_writes_a_page_and_says_where(
     assert "<!doctype html>" in (tmp_path / "demo.html").read_text(encoding="utf-8")
     assert str(tmp_path / "new" / "data" / "digits_test.csv") in out
     assert run("evaluate", tmp_path / "new" / "data" / "digits_test.csv", "--metrics", "ece")[0] == 0
-    code, _, err = run("demo", "--out", tmp_path / "no" / "demo.html")
-    assert (code, "cannot be written" in err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("header", "pattern"),
-    [
-        ("says: cat,says: dog", "says: *"),
-        ("a_cat,a_dog", "a_cat,a_dog"),
-        ("a_cat,a_dog", "a_*"),
-        ("p_cat,p_dog", "p*"),
-        ("cat prob,dog prob", "* prob"),
-        ("cat,dog", "cat,dog"),
-    ],
-)
-def test_columns_name_their_classes_whatever_their_order(tmp_path: Path, run: Run, header: str, pattern: str) -> None:
-    first, second = header.split(",")
-    rows = [("cat", 0.8), ("dog", 0.3), ("cat", 0.6), ("dog", 0.6)]
-    forward, back = tmp_path / "a.csv", tmp_path / "b.csv"
-    forward.write_text(f"truth,{first},{second}\n" + "".join(f"{y},{p},{round(1 - p, 1)}\n" for y, p in rows))
-    back.write_text(f"truth,{second},{first}\n" + "".join(f"{y},{round(1 - p, 1)},{p}\n" for y, p in rows))
-    found = [
-        run("evaluate", path, "--label", "truth", "--probs", pattern, "--metrics", "brier") for path in (forward, back)
-    ]
-    assert [code for code, _, _ in found] == [0, 0], found
-    assert "0.1625" in found[0][1]
-    assert "0.1625" in found[1][1]
-
-
-def test_rows_printed_with_few_decimals_need_not_sum_to_one(tmp_path: Path, run: Run) -> None:
-    """Ten numbers of three decimals can miss 1 by five thousandths."""
-    path = tmp_path / "printed.csv"
-    columns = ",".join(f"p_{k}" for k in range(10))
-    path.write_text(
-        f"label,{columns}\n"
-        + "3,"
-        + ",".join(["0.1004"[:5]] * 10)
-        + "\n4,"
-        + ",".join(["0.101"] * 4 + ["0.1"] * 6)
-        + "\n"
-    )
-    assert run("evaluate", path, "--metrics", "brier")[0] == 0
-    path.write_text(f"label,{columns}\n" + "3," + ",".join(["0.101"] * 6 + ["0.1"] * 4) + "\n")
-    code, _, err = run("evaluate", path, "--metrics", "brier")
-    assert code == 2
-    assert "each row must sum to 1 within 0.005; got a sum of 1.006 on line 2" in err
-    assert "--normalize" in err
+    check_refusal(run("demo", "--out", tmp_path / "no" / "demo.html"), "cannot be written")
 
 
 def test_rows_are_named_by_the_lines_of_the_file(tmp_path: Path, run: Run) -> None:
@@ -320,7 +124,3 @@ def test_rows_are_named_by_the_lines_of_the_file(tmp_path: Path, run: Run) -> No
     pl.DataFrame({"label": [0, 1], "prob": [0.2, 1.5]}).write_parquet(frame)
     assert "probabilities must be in [0, 1]; got 1.5 in row 1 (counted from 0)" in run("evaluate", frame)[2]
     assert "row 1 (counted from 0)" in run("evaluate", frame, "--stream")[2]
-
-
-def test_a_name_of_no_metric_is_called_by_its_place(run: Run) -> None:
-    assert run("metrics", "eceee")[2].startswith("error: NAME: unknown metric 'eceee'")

@@ -7,7 +7,6 @@ import json
 import re
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +15,11 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
+from tests.calling import Run, check_refusal
 
-Run = Callable[..., tuple[int, str, str]]
 RNG = np.random.default_rng(0)
 P = RNG.random(200)
 Y = (RNG.random(200) < P).astype(int)
-THREE = RNG.dirichlet([1, 1, 1], 200)
-LABELS = np.array([RNG.choice(3, p=row) for row in THREE])
 TABLE = pd.DataFrame({"churn": Y, "p": P, "region": np.where(P > 0.5, "a", "b"), "day": pd.Timestamp("2026-03-05")})
 
 
@@ -46,8 +43,7 @@ def test_feather_and_arrow(run: Run, tmp_path: Path) -> None:
     assert cal.scan(tmp_path / "day*.feather", label="churn").n == 2000
     assert cal.scan([feather, tmp_path / "day*.feather"], label="churn").n == 2200
     (tmp_path / "bad.feather").write_bytes(b"ARROW1 and nothing else")
-    code, _, error = run("evaluate", tmp_path / "bad.feather")
-    assert (code, "cannot be read as an Arrow file" in error) == (2, True)
+    check_refusal(run("evaluate", tmp_path / "bad.feather"), "cannot be read as an Arrow file")
 
 
 def test_standard_input(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,8 +55,7 @@ def test_standard_input(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
         assert value(run, "-", "--label", "churn") == pytest.approx(cal.brier(Y, P))
         (tmp_path / "plain").write_bytes(content)
-        code, _, error = run("evaluate", tmp_path / "plain")
-        assert (code, "its name must end in" in error) == (2, True)
+        check_refusal(run("evaluate", tmp_path / "plain"), "its name must end in")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"ARROW1 and nothing else")))
     assert run("evaluate", "-")[2].startswith("error: -: cannot be read as an Arrow file")
 
@@ -73,8 +68,7 @@ def test_a_spreadsheet(run: Run, tmp_path: Path) -> None:
     book = openpyxl.load_workbook(file)
     book.active["B7"] = "NA"
     book.save(file)
-    code, _, error = run("evaluate", file, "--label", "churn")
-    assert (code, "--prob: missing value in column 'p' on line 7" in error) == (2, True)
+    check_refusal(run("evaluate", file, "--label", "churn"), "--prob: missing value in column 'p' on line 7")
     book.create_sheet("notes")["A1"] = "made by hand"
     book.save(file)
     assert "has several sheets with content: 'Sheet1', 'notes'" in run("evaluate", file)[2]
@@ -111,8 +105,7 @@ def test_a_broken_sheet_is_an_error(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "t.xlsx"
     pd.DataFrame({"y": [0, 1, 1, 0], "p": [0.2, 0.7, 0.9, 0.4]}).to_excel(file, index=False)
     change_sheet(file, ("</sheetData>", "</sheet"))
-    code, _, error = run("evaluate", file, "--label", "y")
-    assert (code, "cannot be read as a spreadsheet" in error) == (2, True)
+    check_refusal(run("evaluate", file, "--label", "y"), "cannot be read as a spreadsheet")
 
 
 def test_a_spreadsheet_without_the_reader(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,7 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.calling import Run, check_refusal
 
 
 def write_log(path: Path, n: int, k: int, seed: int, **more: object) -> Path:
@@ -93,8 +91,7 @@ def test_messages(folder: Path, tmp_path: Path, run: Run) -> None:
     )
     cut = tmp_path / "samples_cut.jsonl"
     cut.write_text(log.read_text()[:-100])
-    code, _, err = run("evaluate", cut, "--format", "lm-eval")
-    assert (code, "line 300 is not valid JSON" in err) == (2, True)
+    check_refusal(run("evaluate", cut, "--format", "lm-eval"), "line 300 is not valid JSON")
 
 
 def test_responses_with_a_file_of_answers(tmp_path: Path, run: Run) -> None:
@@ -176,8 +173,7 @@ def test_stated_confidences_and_judged_answers(tmp_path: Path, run: Run) -> None
     assert code == 0, err
     assert "answer = truth" not in pd.read_parquet(tmp_path / "run" / "calibrated.parquet")
     for command in (("scan", path, "--out", tmp_path / "s.sketch"), ("evaluate", path, "--stream")):
-        code, _, err = run(*command, *shown)
-        assert (code, "--label" in err) == (2, True), err
+        check_refusal(run(*command, *shown), "--label")
     code, _, err = run("fit", path, *options, "--out", calibrator)
     assert (code, "No such option '--confidence-column'" in err) == (2, True)
     for bad, words in (
@@ -186,6 +182,4 @@ def test_stated_confidences_and_judged_answers(tmp_path: Path, run: Run) -> None
         (("--confidence-column", "scor / 100", "--label", "verdict"), "--confidence-column: unknown column 'scor'"),
         (("--confidence-column", "stated", "--label", "answer = trut"), "--label: unknown column 'trut'"),
     ):
-        code, _, err = run("evaluate", path, *bad)
-        assert code == 2
-        assert words in err
+        check_refusal(run("evaluate", path, *bad), words)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.calling import Run, check_refusal, read_json
 
 
 @pytest.fixture
@@ -49,8 +47,7 @@ def test_dropped_rows_are_those_of_a_file_without_them(run: Run, rows: Path, tmp
     whole = [line for line in rows.read_text().splitlines() if all(line.split(",")) and "nan" not in line]
     clean = tmp_path / "clean.csv"
     clean.write_text("\n".join(whole) + "\n")
-    _, out, _ = run("evaluate", clean, *COLUMNS, "--metrics", "ece,brier", "--json")
-    expected = json.loads(out)
+    expected = read_json(run("evaluate", clean, *COLUMNS, "--metrics", "ece,brier", "--json"))
     assert [m["value"] for m in found["metrics"]] == [m["value"] for m in expected["metrics"]]
     assert found["groups"] == expected["groups"]
     # A stream counts the same rows.
@@ -82,8 +79,7 @@ def test_every_command_states_what_it_dropped(run: Run, rows: Path, tmp_path: Pa
     assert (code, page.read_text().count(four)) == (0, 2)
     # A label may come later; a score may not.
     update = ("monitor", "update", tmp_path / "m.db", rows, "--label", "churn", "--prob", "p", "--id", "id")
-    code, _, error = run(*update)
-    assert (code, "2 missing values in column 'p', the first on line 9; use --drop-missing" in error) == (2, True)
+    check_refusal(run(*update), "2 missing values in column 'p', the first on line 9; use --drop-missing")
     code, out, _ = run(*update, "--drop-missing", "--fail-on-alarm", "never")
     assert (code, "2 of 300 rows dropped because of missing values (p 2)" in out) == (0, True)
     code, out, _ = run("apply", calibrator, rows, "--prob", "p", "--out", tmp_path / "o.csv", "--drop-missing")
@@ -104,8 +100,7 @@ def test_text_that_stands_for_a_missing_value(run: Run, tmp_path: Path) -> None:
         assert (code, "2 of 300 rows dropped because of missing values (y 1, p 1)" in out) == (0, True)
     # Labels may be text beside empty fields.
     file.write_text("y,p\n" + "yes,0.7\nno,0.2\n" * 20 + ",0.3\nNA,0.3\n")
-    code, _, error = run("evaluate", file)
-    assert (code, "--label: 2 missing values in column 'y', the first on line 42" in error) == (2, True)
+    check_refusal(run("evaluate", file), "--label: 2 missing values in column 'y', the first on line 42")
     # Lines of other errors are those of the file.
     lines[20] = "1,1.5"
     file.write_text("y,p\n" + "\n".join(lines) + "\n")
@@ -115,8 +110,7 @@ def test_text_that_stands_for_a_missing_value(run: Run, tmp_path: Path) -> None:
     file.write_text("y,p\n" + "none,0.1\nill,0.8\n" * 20)
     assert "dropped" not in run("evaluate", file, "--pos-label", "ill", "--metrics", "ece", "--drop-missing")[1]
     file.write_text("y,p\n" + "NA,NA\n" * 20)
-    code, _, error = run("evaluate", file, "--drop-missing")
-    assert (code, "all 20 rows have missing values" in error) == (2, True)
+    check_refusal(run("evaluate", file, "--drop-missing"), "all 20 rows have missing values")
 
 
 def test_times_to_event(run: Run, tmp_path: Path) -> None:
@@ -126,8 +120,7 @@ def test_times_to_event(run: Run, tmp_path: Path) -> None:
     lines[3], lines[5] = ",1.5,1", "0.4,,0"
     file.write_text("risk,days,died\n" + "\n".join(lines) + "\n")
     asked = ("survival", file, "--time", "days", "--event", "died", "--horizon", "1", "--resamples", "200")
-    code, _, error = run(*asked)
-    assert (code, "2 missing values (risk 1, days 1), the first on line 5" in error) == (2, True)
+    check_refusal(run(*asked), "2 missing values (risk 1, days 1), the first on line 5")
     code, out, _ = run(*asked, "--drop-missing", "--fail-if", "observed_risk > 1")
     assert (code, "2 of 200 rows dropped because of missing values (risk 1, days 1)" in out) == (0, True)
 
@@ -140,10 +133,7 @@ def test_a_list_with_a_null_is_a_missing_value_read_as_a_whole_or_as_a_stream(
     file = tmp_path / "lists.jsonl"
     file.write_text("".join(f'{{"y": {row % 3}, "p": "{text}"}}\n' for row, text in enumerate(lists)))
     for stream in ("--no-stream", "--stream"):
-        code, _, error = run("evaluate", file, stream)
-        assert code == 2
-        assert "--prob: 2 missing values in column 'p', the first on line 3" in error
-        _, out, _ = run("evaluate", file, stream, "--drop-missing", "--metrics", "brier", "--json")
-        found = json.loads(out)
+        check_refusal(run("evaluate", file, stream), "--prob: 2 missing values in column 'p', the first on line 3")
+        found = read_json(run("evaluate", file, stream, "--drop-missing", "--metrics", "brier", "--json"))
         assert found["missing_values"] == {"rows": 5, "dropped": 2, "missing": {"p": 2}}
         assert found["metrics"][0]["value"] == pytest.approx((0.14 + 0.14 + 1.34) / 3)

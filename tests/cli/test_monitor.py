@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
+from calibrant.errors import FileError
 from calibrant.monitoring.monitor import Monitor
+from tests.calling import Run, check_refusal
 
 RNG = np.random.default_rng(3)
 SCORE = RNG.beta(2, 2, 600).round(4)
@@ -20,8 +22,6 @@ YES = (RNG.random(600) < SCORE).astype(int)
 TIME = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(300) * 1440, unit="s")  # 60 rows a day
 LAND = np.array(["FR", "DE"])[np.arange(600) % 2]
 QUICK = ["--resamples", "39", "--drift-alpha", "0.3"]
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -60,6 +60,38 @@ def store(run: Run, files: Path) -> Path:
     assert (code, err) == (0, "")
     assert "windows of 1 day, reference of 300 rows" in out
     return path
+
+
+def test_a_file_that_cannot_be_added_stops_no_other(
+    run: Run, files: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is reported by every update until it is mended; what was added is known by its content."""
+    parts = [files / f"day-{day}.csv" for day in range(3)]
+    for day, part in enumerate(parts):
+        pd.DataFrame({"p": SCORE[:300], "made": TIME}).iloc[100 * day : 100 * (day + 1)].to_csv(part, index=False)
+    good = parts[0].read_text()
+    parts[0].write_text(good.replace(f"\n{SCORE[0]},", "\n1.7,"))
+    command = ("update", store, *parts, files / "absent.csv", "--time", "made", "--fail-on-alarm", "never")
+    content = hashlib.sha256(parts[0].read_bytes()).hexdigest()[:12]
+    for what in ("added", "duplicates"):
+        code, out, err = run(*command)
+        assert code == 2
+        assert out.count(f"100 rows: 100 {what}") == 2
+        assert f"error: {parts[0]} (sha256 {content}): " in err
+        assert f"error: {files / 'absent.csv'}: " in err
+    code, out, err = run(*command, "--json")
+    assert (code, len(json.loads(out)["files"]), len(json.loads(out)["set_aside"])) == (2, 2, 2)
+    parts[0].write_text(good)
+    assert run(*command[:5], *command[6:])[::2] == (0, "")
+    assert Monitor.open(store).status().n == 300
+    assert run(*command, "--delivery", "monday")[0] == 2
+
+    def fail(opened: Monitor, file: str, *rest: object, **options: object) -> object:
+        raise ZeroDivisionError if file.endswith("0.csv") else FileError(file, "is odd")
+
+    monkeypatch.setattr("calibrant.cli.feeding.add_predictions", fail)
+    code, _, err = run(*command)
+    assert (code, err.count("error: ")) == (70, 4)
 
 
 def test_rows_then_labels_then_status(run: Run, files: Path, store: Path) -> None:
@@ -143,53 +175,6 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
     assert again[1] == "300 rows: 300 duplicates\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["status", "none.db"], "error: none.db: no such file"),
-        (["status", "{store}", "--json", "--prometheus"], "error: --prometheus: cannot be combined with --json"),
-        (["status", "{store}", "--prometheus", "--tag", "x"], "error: --tag: 'x' is not of the form NAME=VALUE"),
-        (["status", "{store}", "--prometheus", "--tag", "group=x"], "'group' is a label of the gauges themselves"),
-        (["status", "{store}", "--last", "0"], "error: --last: must be at least 1"),
-        (["status", "{store}", "--group", "x"], "error: --group: unknown group 'x'"),
-        (["status", "{folder}/new.csv"], "is not a calibrant monitor, or is corrupt"),
-        (["init", "{store}", "--reference", "{folder}/reference.csv", "--every", "1d"], "already exists"),
-        (
-            ["init", "v.db", "--reference", "{folder}/reference.csv"],
-            "error: --every: windows are defined by a duration or by rows; give either --every or --rows",
-        ),
-        (["init", "v.db", "--reference", "none.csv", "--every", "1d"], "error: none.csv: no such file"),
-        (["update", "{store}", "{folder}/new.csv"], "error: --time: is required for windows of time"),
-        (["update", "{store}", "{folder}/new.csv", "--time", "when"], "error: --time: unknown column 'when'"),
-        (
-            ["update", "{store}", "{folder}/new.csv", "--time", "land"],
-            "error: --time: 'FR' is not a time on line 2; write times as 2026-01-31",
-        ),
-        (["update", "{store}", "{folder}/new.csv", "--time", "p"], "error: --time: 'p' is a column of scores"),
-        (["labels", "{store}", "{folder}/labels.csv", "--id", "id"], "error: --id: unknown column 'id'"),
-        (
-            ["labels", "{store}", "{folder}/new.csv", "--id", "row"],
-            "error: --label: no column has a common name for labels",
-        ),
-        (["report", "{store}", "--out", "{folder}/none/page.html"], "cannot be written (its folder does not exist)"),
-        (
-            ["labels", "{store}", "{folder}/labels.csv", "--id", "row", "--now", "soon"],
-            "error: --now: 'soon' is not a time",
-        ),
-        (["labels", "{store}", "{folder}/other.csv", "--id", "row"], "the classes of the reference are 0, 1"),
-        (
-            ["update", "{store}", "{folder}/epoch.parquet", "--time", "made"],
-            "error: --time: expected times in column 'made', got numbers",
-        ),
-    ],
-)
-def test_errors_exit_with_2_in_one_line(run: Run, files: Path, store: Path, words: list[str], message: str) -> None:
-    code, out, err = run(*(word.format(store=store, folder=files) for word in words))
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
-
-
 @pytest.mark.parametrize("form", ["{:02d}/{:02d}/2026", "{:02d}/{:02d}/2026 10:00:00", "{:02d}-{:02d}-2026"])
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_times_of_other_forms_are_refused(run: Run, files: Path, store: Path, form: str, suffix: str) -> None:
@@ -251,10 +236,7 @@ def test_the_column_of_groups_is_remembered(run: Run, files: Path) -> None:
     groups = Monitor.open(store).status().groups
     assert [(group.group, group.n) for group in groups] == [("DE", 150), ("FR", 150)]
     pd.DataFrame({"p": [0.4], "made": "2026-01-20", "row": 900, "y": 1}).to_csv(files / "bare.csv", index=False)
-    code, _, err = run("update", store, files / "bare.csv", *columns)
-    assert code == 2
-    assert "--by: " in err
-    assert "'land'" in err
+    check_refusal(run("update", store, files / "bare.csv", *columns), "--by: ", "'land'")
 
 
 def test_a_store_with_groups_from_a_sketch_asks_for_their_column(run: Run, files: Path) -> None:
@@ -343,31 +325,14 @@ def test_columns_of_out_of_distribution_scores(run: Run, files: Path) -> None:
     assert 'calibrant_window_ood_beyond{model="ood",score="energy"}' in run("status", store, "--prometheus")[1]
     assert run("report", store, "--out", files / "page.html")[0] == 0
     assert "energy p99" in (files / "page.html").read_text()
-    for words, message in (
-        (
-            ("update", store, files / "new.csv", "--time", "made", "--id", "row"),
-            "--ood: unknown column 'energy'; the columns are",
-        ),
-        ((*update, "--ood", "energy"), "--ood: 'far' is missing; this monitor watches energy, far"),
-        ((*update, *watched, "--ood", "p"), "--ood: unknown score 'p'; this monitor watches energy, far"),
-        (
-            ("init", files / "x.db", "--reference", files / "reference.csv", "--every", "1d", "--ood", "energy"),
-            "--ood: unknown column",
-        ),
-        (
-            ("init", files / "x.db", "--reference", files / "with.csv", "--every", "1d", "--ood", "p"),
-            "--ood: the column 'p' holds the labels, scores or groups",
-        ),
+    for more, message in (
+        (("--ood", "energy"), "--ood: 'far' is missing; this monitor watches energy, far"),
+        ((*watched, "--ood", "p"), "--ood: unknown score 'p'; this monitor watches energy, far"),
     ):
-        code, _, err = run(*words)
-        assert code == 2
-        assert message in err
-
-
-def test_scores_that_a_store_does_not_watch(run: Run, files: Path, store: Path) -> None:
-    code, _, err = run("update", store, files / "new.csv", "--time", "made", "--id", "row", "--ood", "p")
-    assert code == 2
-    assert "--ood: this monitor was created without out-of-distribution scores; drop --ood" in err
+        check_refusal(run(*update, *more), message)
+    init = ("init", files / "x.db", "--every", "1d", "--reference", files / "with.csv", "--ood")
+    check_refusal(run(*init, "p"), "--ood: the column 'p' holds the labels, scores or groups")
+    check_refusal(run(*init, "enrgy"), "--ood: unknown column 'enrgy'")
 
 
 def test_a_bad_time_of_a_file_is_not_that_of_an_option(run: Run, files: Path) -> None:
@@ -490,8 +455,7 @@ def test_a_season_reads_the_times_of_the_reference_data(run: Run, files: Path) -
     table.to_csv(files / "weeks.csv", index=False)
     words = ["init", files / "weekly.db", "--reference", files / "weeks.csv", "--prob", "score"]
     words += ["--every", "1d", "--season", "week"]
-    code, _, err = run(*words)
-    assert (code, "--time" in err) == (2, True)
+    check_refusal(run(*words), "--time")
     assert run(*words, "--time", "day")[0] == 0
     baseline = cal.Monitor.open(files / "weekly.db")._reference_of("null", 20454)
     assert baseline.scores.n == 20

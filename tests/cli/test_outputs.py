@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import calibrant as cal
+from tests.calling import Run, check_refusal
 
-Run = Callable[..., tuple[int, str, str]]
 ROWS = "y,p\n" + "0,0.2\n1,0.7\n1,0.9\n0,0.4\n" * 10
 
 
@@ -51,7 +50,12 @@ CASES = [
         "run --validation rows.csv --test rows.csv --out rows.csv",
         "rows.csv: cannot be written (rows.csv is not a folder)",
     ),
+    ("apply c.json rows.csv --out none/o.csv", "its folder does not exist"),
+    ("monitor report m.db --out none/t.html", "its folder does not exist"),
     ("monitor report m.db --out t.md", "--out: must end in .html, .htm"),
+    ("run --validation rows.csv --test rows.csv --out rows.csv/results", "is not a folder"),
+    ("demo --save-data rows.csv/data", "is not a folder"),
+    ("demo --out none/d.html", "its folder does not exist"),
     ("demo --out d.pdf", "--out"),
     ("fit rows.csv --out -", "--out: cannot be standard output (-); name a file"),
 ]
@@ -60,8 +64,7 @@ CASES = [
 @pytest.mark.usefixtures("folder")
 def test_outputs_are_checked_first(run: Run) -> None:
     for command, words in CASES:
-        code, _, error = run(*command.split())
-        assert (code, words in error) == (2, True), (command, error)
+        check_refusal(run(*command.split()), words)
     Path("report.html").mkdir()
     assert "report.html: cannot be written (it is a folder)" in run("report", "rows.csv")[2]
     assert Path("rows.csv").read_text() == ROWS

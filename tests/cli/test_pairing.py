@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.reporting import summary
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.calling import Run
 
 RNG = np.random.default_rng(1)
 N = 400

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.reporting.building import report
+from tests.calling import Run, check_refusal
 
 RNG = np.random.default_rng(3)
 SCORE = RNG.random(300)
@@ -19,8 +19,6 @@ YES = (RNG.random(300) < SCORE).astype(int)
 OTHER = SCORE**3 / (SCORE**3 + (1 - SCORE) ** 3)
 LAND = np.array(["FR", "DE"])[np.arange(300) % 2]
 FAST = ["--metrics", "ece,nll"]
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -103,34 +101,6 @@ def test_models_are_compared(run: Run, old: Path, new: Path, tmp_path: Path) -> 
     assert "old has the lowest brier" in printed
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["old", "new"], "--compare"),
-        (["old", "--compare", "models"], "at least two files"),
-        (["old", "old", "--compare", "models"], "given twice"),
-        (["-", "old", "--compare", "models"], "read only once"),
-        (
-            ["old", "--out", "x.pdf"],
-            "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json",
-        ),
-        (["old", "--level", "3"], "level"),
-        (["old", "--out", "no/such/place.md", *FAST], "cannot be written"),
-        (["missing.csv"], "no such file"),
-        ([], "FILE"),
-    ],
-)
-def test_mistakes_are_said_in_one_line(
-    arguments: list[str], says: str, run: Run, old: Path, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    files = {"old": str(old), "new": str(new)}
-    code, _, errors = run("report", *(files.get(each, each) for each in arguments))
-    assert code == 2
-    assert says in errors
-    assert errors.count("\n") == 1
-
-
 def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: Path) -> None:
     strange = tmp_path / "a|b\x1b[31m<script>.csv"
     strange.write_bytes(old.read_bytes())
@@ -150,14 +120,7 @@ def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Pa
     assert printed.endswith(f"Wrote {out} and {items}.\n")
     assert json.loads(out.read_text())["clinical"]["summary"]["n"] == 300
     assert items.read_text().startswith("# TRIPOD+AI")
-    for more, text in (
-        (("report", old, "--for", "clinical", "--tripod", tmp_path / "items.txt"), "must end in .md"),
-        (("report", old, "--for", "clinical", "--tripod", items, "--out", items), "names the file of --out"),
-        (("report", old, old, "--compare", "models", "--for", "clinical"), "--for: cannot be combined with --compare"),
-    ):
-        code, _, errors = run(*more)
-        assert code == 2
-        assert text in errors
+    check_refusal(run(*command, "--out", items), "names the file of --out")
 
 
 def test_gates_and_options_of_the_clinical_table(run: Run, old: Path) -> None:
@@ -168,13 +131,6 @@ def test_gates_and_options_of_the_clinical_table(run: Run, old: Path) -> None:
     assert "gate passed: ici > 9 does not hold" in errors
     code, printed, _ = run(*table, "--fail-if", "c < 0.01", "--json")
     assert (code, json.loads(printed)["failed"]) == (0, [])
-    for more, words in (
-        (("--fail-if", "ece > 0.1"), "--fail-if: unknown measure 'ece'; use n, events"),
-        (("--gamma", "0.2"), "No such option '--gamma'"),
-    ):
-        code, _, errors = run(*table, *more)
-        assert code == 2
-        assert words in errors
 
 
 @pytest.mark.parametrize(
@@ -195,20 +151,6 @@ def test_the_clinical_table_names_the_event_it_counts(
     code, printed, _ = run("clinical", path, "--label", "died", "--prob", "p", "--resamples", "0", *more)
     assert code == 0
     assert printed.startswith(title)
-
-
-def test_a_file_is_opened_once(run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from calibrant.sketches.files import reading
-
-    opened, plain = [], reading.open_rows
-
-    def count(*places: object, **options: object) -> object:
-        opened.append(places)
-        return plain(*places, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(reading, "open_rows", count)
-    assert run("report", old, *FAST, "--no-recalibration", "--out", tmp_path / "r.md")[0] == 0
-    assert len(opened) == 1
 
 
 def test_a_file_too_large_for_memory_is_reported_from_a_sketch(

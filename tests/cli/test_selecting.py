@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import ArgumentError
+from tests.calling import Run
 
-Run = Callable[..., tuple[int, str, str]]
 NAMES = np.array(["cat", "dog", "car", "bus"])
 DATA = cal.inference.make_miscalibrated(
     257, warp=cal.inference.simulation.temperature(1.5), distribution=[0.5] * 4, rng=0

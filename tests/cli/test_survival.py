@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,7 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.calling import Run, check_refusal
 
 RNG = np.random.default_rng(6)
 RISK = np.round(RNG.beta(2, 3, 120), 3)
@@ -93,48 +91,7 @@ def test_a_group_that_ends_before_the_horizon_is_reported(tmp_path: Path, run: R
     assert "site = b: --horizon: no row is observed until 365" in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--time", "days", "--event", "died"), "Missing option '--horizon'; see `calibrant survival --help`"),
-        (("--horizon", "365"), "Missing option '--time'"),
-        ((*COLUMNS, "--label", "died"), "No such option '--label'"),
-        ((*COLUMNS, "--prob", "days"), "days: the column is named for two purposes"),
-        ((*COLUMNS, "--prob", "w"), "--prob: risks must lie in [0, 1]; got 2 on line 3"),
-        ((*COLUMNS, "--prob", "nothing"), "--prob: unknown column 'nothing'"),
-        ((*COLUMNS, "--where", "days > 1e9"), "has no rows that satisfy --where"),
-        ((*COLUMNS, "--cause", "2"), "--cause: no row has the event 2"),
-        ((*COLUMNS, "--level", "95"), "--level: must lie between 0 and 1"),
-        ((*COLUMNS, "--fail-if", "ece > 1"), "--fail-if: unknown measure 'ece'"),
-        (
-            (*COLUMNS, "--fail-if", "brier"),
-            "--fail-if: 'brier' is not a condition; write it as \"calibration_slope < 0.8\"",
-        ),
-        (
-            ("--time", "days", "--event", "site", "--horizon", "365"),
-            "--event: expected numbers, got the text 'north' on line 2; code censoring as 0 and the event as 1",
-        ),
-        (("--time", "days", "--event", "died", "--horizon", "1e9"), "--horizon: no row is observed until 1e+09"),
-    ],
-)
-def test_errors_name_the_options(file: Path, run: Run, arguments: tuple[str, ...], message: str) -> None:
-    code, out, err = run("survival", file, *arguments)
-    assert (code, out) == (2, "")
-    assert message in err
-
-
-def test_missing_values_are_on_a_line(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("risk,days,died\n0.1,4,1\n0.2,,0\n0.3,5,0\n")
-    code, _, err = run("survival", path, *COLUMNS)
-    assert code == 2
-    assert "--time: missing value" in err
-    assert "on line 3" in err
-
-
 def test_a_missing_group_is_on_a_line(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "x.csv"
     path.write_text("risk,days,died,site\n0.1,400,1,a\n0.2,300,0,\n0.3,500,1,b\n")
-    code, _, err = run("survival", path, *COLUMNS, "--by", "site")
-    assert code == 2
-    assert "--by: missing value in column 'site' on line 3" in err
+    check_refusal(run("survival", path, *COLUMNS, "--by", "site"), "--by: missing value in column 'site' on line 3")

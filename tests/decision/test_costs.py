@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -110,17 +109,6 @@ def test_net_benefit_has_its_checked_values() -> None:
     assert found.standardised[0] == pytest.approx(0.7083333333, abs=5e-11)
     assert found.avoided[0] == pytest.approx(-0.3)
     assert found.standard_error[[0, 2]].tolist() == pytest.approx([0.1838817555, 0.2024845673], abs=5e-11)
-
-
-def test_brier_is_an_integral_of_net_benefit() -> None:
-    y, p = np.array(B["y_true"]), np.array(B["y_prob"])
-    cuts = [0, *p, 1]
-
-    def part(t: float) -> float:
-        return (1 - t) * (y.mean() - float(net_benefit(y, p, thresholds=t).net_benefit[0]))
-
-    pieces = [integrate.quad(part, a + 1e-12, b - 1e-12)[0] for a, b in pairwise(cuts)]
-    assert 2 * math.fsum(pieces) == pytest.approx(0.1725, abs=1e-9)
 
 
 def test_net_benefit_is_the_share_of_positives_less_a_cost() -> None:
@@ -363,22 +351,3 @@ def test_prudent_bounds_rise_and_solve_their_equation() -> None:
     ):
         with pytest.raises(cal.errors.ArgumentError):
             pluto_tasche(**bad)
-
-
-@pytest.mark.parametrize(
-    "result",
-    [
-        call(expected_cost, **D, cost=COST),
-        cost_decision(D_PROBS, COST),
-        call(net_benefit, **B),
-        call(likert_error, **B),
-        call(review_routing, **D, accept=0.55),
-        pluto_tasche([100, 400, 300]),
-    ],
-    ids=lambda result: type(result).__name__,
-)
-def test_results_speak(result: Any) -> None:
-    assert len(repr(result)) > 20
-    assert "<table>" in result._repr_html_()
-    assert isinstance(result.to_dict(), dict)
-    assert len(result.to_frame()) > 0

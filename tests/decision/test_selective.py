@@ -230,16 +230,6 @@ def test_the_bootstrap_is_that_of_rows(area: Any) -> None:
     assert ends[0] == pytest.approx(ends[1])
 
 
-def test_results_speak() -> None:
-    curve = call(risk_coverage, **D)
-    assert "AURC 0.2119" in repr(curve)
-    assert "<table>" in curve._repr_html_()
-    assert list(curve.to_frame()["coverage"]) == curve.coverage.tolist()
-    assert len(curve) == 4
-    assert curve.at(0.6).to_dict()["accepted"] == 6
-    assert repr(curve.at(0.6)).startswith("threshold 0.6000: coverage 0.7500 (6 rows), selective risk ")
-
-
 def test_bad_options_are_named() -> None:
     with pytest.raises(cal.errors.ArgumentError, match="rule"):
         call(aurc, **S, rule="mean")  # type: ignore[arg-type]

@@ -46,7 +46,6 @@ class TestWhichMetric:
         shown = re.search(r'catalogue\["smooth"\]\nexcept .*\n +error\.remedy  # "(.+)"$', self.page, re.MULTILINE)
         with pytest.raises(cal.errors.UnknownMetricError) as raised:
             cal.catalogue["smooth"]
-        assert shown is not None
         assert shown[1] == raised.value.remedy
 
     def test_tables_name_metrics_that_exist(self) -> None:
@@ -82,7 +81,6 @@ def test_the_prior_shift_of_a_sample_is_the_offset_of_its_odds() -> None:
     code = page[page.index("p_sample = ") :].partition("```")[0]
     assert "the same" in code
     sampled = re.search(r"^sampled = ([0-9. /+*()]+)  #", code, re.MULTILINE)
-    assert sampled is not None
     assert "PriorShift(before=sampled, after=0.01)" in code
     p = np.array([0.05, 0.3, 0.8])
     shift = cal.PriorShift(before=eval(sampled[1]), after=0.01).fit(p)

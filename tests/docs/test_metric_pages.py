@@ -94,7 +94,6 @@ def test_symbols_that_are_used_are_explained() -> None:
 def assert_runs(section: str) -> None:
     """The code as pasted gives the value in its comment."""
     found = re.search(r"```python\n(.*)\n(cal\..*)  # (.*)\n```", section, re.DOTALL)
-    assert found is not None
     names: dict[str, object] = {}
     exec(found.group(1), names)
     assert repr(round(eval(found.group(2), names), 4)) == found.group(3)
@@ -113,7 +112,6 @@ def test_page_has_all_its_parts(metric: cal.metrics.Metric) -> None:
     assert len(parts["Limitations"].strip()) > 10
     assert_runs(parts["Example"])
     name = re.search(r"!\[.*\]\(pictures/(\w+)\.png\)", parts["Example"])
-    assert name is not None
     assert name.group(1) in pictures.PICTURES
     assert re.search(r"\*\*-?\d[\d.e+-]*\*\*\.$", parts["Example"].strip())
     assert re.search(r"About [\d.e+]+ m?s of processor time", parts["Cost"])

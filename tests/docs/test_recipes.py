@@ -120,7 +120,6 @@ def test_kubernetes_cronjob(tmp_path: Path, shell: Shell, capsys: pytest.Capture
         work / "validation.csv", index=False
     )
     created = re.search(r"`(calibrant monitor init [^`]+)`", GUIDE.read_text(encoding="utf-8"))
-    assert created is not None
     assert set(shell(*created[1].split(), "--resamples", "19")) == {0}
     made = Monitor.open(work / "churn.db")
     ids = [f"{day} {row}" for row in range(100)]

@@ -27,7 +27,6 @@ SETUP = re.search(r"```python\n(.*?)```", PAGE, re.S)
 
 @pytest.fixture(scope="module")
 def names() -> dict[str, Any]:
-    assert SETUP is not None
     mpl.use("Agg")
     space: dict[str, Any] = {}
     exec(SETUP[1], space)

@@ -23,7 +23,6 @@ from calibrant.errors import (
     LensError,
     ProbabilityError,
 )
-from calibrant.evaluation.discrimination import auroc_with_error
 from tests.calling import call
 
 # Distances of the curve are without an interval where a test is not about theirs: nothing else is resampled.
@@ -41,48 +40,6 @@ def _data(n: int = 120, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
 
 def _log_likelihood(y: np.ndarray, p: Any) -> float:
     return sum(math.log(q if outcome else 1 - q) for outcome, q in zip(y, np.broadcast_to(p, len(y)), strict=True))
-
-
-def test_indices_by_their_definition() -> None:
-    y, p = _data()
-    n, rate = len(y), y.mean()
-    found = call(cal.clinical.summary, y, p, **FAST)
-    own, null = _log_likelihood(y, p), _log_likelihood(y, rate)
-    lp = np.log(p / (1 - p))
-    a, b = found["joint_intercept"].value, found["slope"].value
-    assert a is not None
-    assert b is not None
-    best = _log_likelihood(y, 1 / (1 + np.exp(-a - b * lp)))
-    for step in (1e-3, -1e-3):  # the maximum
-        assert best > _log_likelihood(y, 1 / (1 + np.exp(-a - step - b * lp)))
-        assert best > _log_likelihood(y, 1 / (1 + np.exp(-a - (b + step) * lp)))
-    pairs = [(i > j) + (i == j) / 2 for i in p[y == 1] for j in p[y == 0]]
-    expected = {
-        "c": np.mean(pairs),
-        "dxy": 2 * np.mean(pairs) - 1,
-        "d": (2 * (own - null) - 1) / n,
-        "u": (2 * (best - own) - 2) / n,
-        "q": (2 * (own - null) - 1) / n - (2 * (best - own) - 2) / n,
-        "r2": (1 - math.exp(-2 * (own - null) / n)) / (1 - math.exp(2 * null / n)),
-        "brier": np.mean((y - p) ** 2),
-        "scaled_brier": 1 - np.mean((y - p) ** 2) / (rate * (1 - rate)),
-        "oe": y.sum() / p.sum(),
-        "eo": p.sum() / y.sum(),
-        "s_z": ((y - p) * (1 - 2 * p)).sum() / math.sqrt(((1 - 2 * p) ** 2 * p * (1 - p)).sum()),
-        "n": n,
-        "events": y.sum(),
-        "mean_risk": p.mean(),
-    }
-    for id, value in expected.items():
-        assert found[id].value == pytest.approx(value, rel=1e-8), id
-
-
-def test_the_standard_error_of_c_by_delongs_definition() -> None:
-    y, p = _data()
-    sick, well = p[y == 1], p[y == 0]
-    pairs = (np.sign(sick[:, None] - well) + 1) / 2
-    error = math.sqrt(np.var(pairs.mean(axis=1), ddof=1) / len(sick) + np.var(pairs.mean(axis=0), ddof=1) / len(well))
-    assert auroc_with_error(one_event(cal.Predictions(y, p))) == pytest.approx((pairs.mean(), error))
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(120) // 3])

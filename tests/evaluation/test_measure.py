@@ -162,11 +162,6 @@ def test_bins_of_one_score_are_no_cells_of_several() -> None:
     assert "EqualMass requires one score per row" in gece.reason
 
 
-def test_a_wrong_option_is_an_error_and_not_a_reason() -> None:
-    with pytest.raises(cal.errors.ArgumentError, match="bins"):
-        cal.evaluate(LABELS, PROBS, bins=0)
-
-
 def test_sets_of_metrics_leave_out_pairs_of_many_rows_and_names_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is left out depends on the number of rows alone, not on the time that anything takes."""
     pairs = {m.id for m in cal.catalogue.values() if m.info.cost in ("N^2", "N^2 K", "N^2 K or a sort")}
@@ -330,25 +325,6 @@ def test_a_use_case_has_a_number_and_none_gives_the_best_of_each() -> None:
     assert "esce        direction" in repr(every)
 
 
-def test_an_unknown_use_case_lists_those_there_are() -> None:
-    with pytest.raises(cal.errors.ArgumentError, match="'safety'"):
-        cal.recommend("everything")
-
-
-@pytest.mark.parametrize(
-    ("words", "kind", "text"),
-    [
-        ({"groups": REGION[:5]}, cal.errors.ShapeError, "^groups: expected one group for each of"),
-        ({"groups": [None, *REGION[1:]]}, cal.errors.GroupError, "^groups: "),
-        ({"metrics": []}, cal.errors.ArgumentError, "empty"),
-        ({"metrics": ["ecee"]}, cal.errors.UnknownMetricError, "did you mean 'ece'"),
-    ],
-)
-def test_mistakes_are_named(words: dict[str, object], kind: type[Exception], text: str) -> None:
-    with pytest.raises(kind, match=text):
-        call(cal.evaluate, LABELS, PROBS, **words)
-
-
 def test_many_groups_have_a_line_each() -> None:
     rng = np.random.default_rng(0)
     y, p, groups = rng.integers(0, 2, 120), rng.random(120), np.arange(120) % 12
@@ -372,30 +348,6 @@ def test_what_is_signed_in_confidence_says_so_of_one_class_too(lens: str) -> Non
     if lens != "classwise":  # whose classes cancel
         levels = cal.evaluate(*LOW, metrics=["esce", "calibration_in_the_large", "expected_observed_ratio"], lens=lens)
         assert [result.direction for result in levels.results] == ["underestimates"] * 3
-
-
-def test_interval_and_p_value_stand_beside_the_value_they_are_of() -> None:
-    found = cal.evaluate(
-        cal.Predictions(LABELS, PROBS, groups=REGION), metrics=["brier"], level=0.95, assess=True, n_resamples=200
-    )
-    headings, (row,) = found.table()
-    assert headings == [
-        "metric",
-        "name",
-        "value",
-        "low",
-        "high",
-        "by chance",
-        "p-value",
-        "lens",
-        "",
-    ]
-    assert float(row[3]) < float(row[2]) < float(row[4])
-    ((_, headings, rows),) = found.group_tables()
-    assert headings == ["group", "rows", "brier", "low", "high", "by chance", "p-value", "adjusted", ""]
-    for name, _, value, low, high, *_ in rows:
-        assert float(value) == pytest.approx(found.groups[name]["brier"], abs=1e-4)
-        assert float(low) < float(value) < float(high)
 
 
 def test_a_group_without_a_value_says_why() -> None:
@@ -456,14 +408,6 @@ def test_all_values_come_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatc
     assert done[:4] == [("value", id) for id in metrics]
     assert sorted(done[4:]) == sorted(("drawn", id) for id in metrics)
     assert [result.metric for result in found.results] == metrics  # in the order asked for, whichever is drawn first
-
-
-def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
-    found = cal.evaluate(LABELS, PROBS, metrics=["ece", "brier"], level=0.95, assess=True)
-    for result in found.results:
-        alone = cal.interval(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0)
-        assert (result.low, result.high) == (alone.low, alone.high)
-        assert result.pvalue == cal.assess(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0).pvalue
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")

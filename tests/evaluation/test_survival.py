@@ -331,37 +331,6 @@ def simulated(seed: int, n: int, share: float, slope: float) -> tuple[Arrays, np
 CENSORING = {0.2: 0.29, 0.5: 1.0}
 
 
-@pytest.mark.parametrize("share", [0.2, 0.5])
-def test_intervals_cover(share: float, deep: bool) -> None:
-    repeats = 4000 if deep else 60
-    slope, n = 0.8, 500
-    (risk, time, event), truth = simulated(99, 50_000, 0.2, slope)
-    assert cal.clinical.horizon_outcomes(time, event, horizon=1).n_censored / 50_000 == pytest.approx(0.2, abs=0.02)
-    y = np.random.default_rng(7).random(50_000) < truth
-    brier = float((truth * (1 - risk) ** 2 + (1 - truth) * risk**2).mean())
-    expected = {
-        "observed_risk": truth.mean(),
-        "observed_expected_ratio": truth.mean() / risk.mean(),
-        "calibration_intercept": cal.fixed_slope_intercept(cal.Predictions(truth, risk, soft=True)),
-        "calibration_slope": slope,
-        "brier": brier,
-        "scaled_brier": 1 - brier / (truth.mean() * (1 - truth.mean())),
-        "auroc": cal.evaluation.auroc(y.astype(int), risk),
-    }
-    inside = dict.fromkeys(expected, 0)
-    for seed in range(repeats):
-        (risk, time, event), _ = simulated(seed, n, share, slope)
-        read = read_survival(risk, read_follow_up(time, event, None, None, None), 1)
-        for m in _point_measures(read.known(), risk, 0.95):
-            if m.measure in inside:
-                inside[m.measure] += m.low <= expected[m.measure] <= m.high
-    covered = {name: count / repeats for name, count in inside.items()}
-    for name, value in covered.items():
-        assert (
-            0.95 - (0.012 if deep else 0.08) <= value <= (1 if "ratio" in name else 0.95 + (0.013 if deep else 0.08))
-        ), covered
-
-
 def test_scaled_brier_of_the_observed_risk_is_zero() -> None:
     _, time, event = data()
     rate = aalen_johansen(time, event, 4)

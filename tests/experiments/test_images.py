@@ -55,25 +55,6 @@ def test_the_split_is_the_same_each_time_and_has_no_image_twice(folder: Path, mo
         train.read_idx(folder / "odd.gz")
 
 
-def test_half_of_the_images_are_mirrored() -> None:
-    torch.manual_seed(0)
-    images = torch.arange(28 * 28).reshape(1, 1, 28, 28).repeat(60, 1, 1, 1) + 1
-    found = train.augmented(images)
-    mirrored = [torch.equal(one, images[0].flip(-1)) for one in found]
-    assert all(flip or torch.equal(one, images[0]) for flip, one in zip(mirrored, found, strict=True))
-    assert 15 < sum(mirrored) < 45
-
-
-def test_the_learning_rate_rises_and_falls() -> None:
-    rates = [train.one_cycle(step, 100) for step in range(100)]
-    top = int(np.argmax(rates))
-    assert 20 < top < 30
-    assert rates[top] == pytest.approx(1, abs=0.05)
-    assert (np.diff(rates[: top + 1]) > 0).all()
-    assert (np.diff(rates[top:]) < 0).all()
-    assert 0 < rates[-1] < 0.01
-
-
 @pytest.mark.parametrize("intervention", ["mixup", "mmce", "mc_dropout"])
 def test_a_training_stores_what_can_be_read(
     intervention: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

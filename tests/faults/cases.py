@@ -1,16 +1,14 @@
-"""What a bad input is, and the good input that each one changes in one place."""
+"""Good input, which each bad one changes in one place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import calibrant as cal
-
+Call = Callable[[], object]
 NAN, INF = float("nan"), float("inf")
 
 Y = [0, 1, 1, 0]
@@ -21,29 +19,6 @@ P3 = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.3, 0.3, 0.4
 ONE_HOT = np.eye(3)[Y3]
 LABELS = [[0, 1], [1, 1]]
 COLUMNS = [[0.2, 0.3], [0.1, 0.2]]
-
-
-@dataclass(frozen=True)
-class Bad:
-    """A call that must fail, and what its error must say."""
-
-    id: str
-    call: Callable[[], Any]
-    error: type[cal.CalibrantError]
-    base: type[Exception]
-    argument: str
-    words: tuple[str, ...]
-    """What came, the rule it breaks, and the remedy: each must stand in the message."""
-    row: int | None = None
-
-
-def kind(error: type[cal.CalibrantError], base: type[Exception], argument: str) -> Callable[..., Bad]:
-    """A way to write many bad inputs of one kind, a line for each."""
-
-    def bad(id: str, call: Callable[[], Any], *words: str, row: int | None = None) -> Bad:
-        return Bad(id, call, error, base, argument, words, row)
-
-    return bad
 
 
 def with_entry(values: Any, place: Any, value: Any, dtype: Any = np.float64) -> NDArray[Any]:

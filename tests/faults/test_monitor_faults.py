@@ -232,53 +232,37 @@ same = [a == b for a, b in zip(content(name), content(f"calm{seed}"))]
 print(json.dumps({"problems": problems, "same": same, "done": done, "died": died}))
 """
 )
-TWO = (
+WRITERS = (
     SETUP
     + """
 databases.PATIENCE = 600  # a writer that has to wait for long does not fail
-make("two")
+writers, updates, backups = map(int, sys.argv[2:5])
+make("shared")
 children = []
-for half in (0, 1):
+for writer in range(writers):
     pid = os.fork()
     if not pid:
-        monitor = Monitor.open(place("two"))
-        for i in range(half, 16, 2):
-            send(monitor, i)
-        os._exit(0)
-    children.append(pid)
-codes = [os.waitpid(pid, 0)[1] for pid in children]
-calm = make("calm")
-for i in range(16):
-    send(calm, i)
-found, wanted = content("two"), content("calm")
-print(json.dumps({"codes": codes, "ok": found[0], "parts": found[1] == wanted[1], "rows": found[4] == wanted[4], "n": len(found[4])}))
-"""
-)
-
-
-TEN = (
-    SETUP
-    + """
-make("ten")
-children = []
-for writer in range(10):
-    pid = os.fork()
-    if not pid:
-        monitor = Monitor.open(place("ten"))
-        for i in range(writer, 20, 10):
+        monitor = Monitor.open(place("shared"))
+        for i in range(writer, updates, writers):
             send(monitor, i)
         os._exit(0)
     children.append(pid)
 copies = []
-for number in range(5):  # while they write
-    Monitor.open(place("ten")).backup(place(f"copy{number}"))
+for number in range(backups):  # while they write
+    Monitor.open(place("shared")).backup(place(f"copy{number}"))
     ok, parts, _, _, rows = content(f"copy{number}")
     whole = sum(part[2] for part in parts if part[1] == "null") == len(rows)
     copies.append(ok == "ok" and whole and len(rows) % SIZE == 0)
 codes = [os.waitpid(pid, 0)[1] for pid in children]
-found = content("ten")
-Monitor.open(place("ten")).backup(place("last"))
-print(json.dumps({"codes": codes, "ok": found[0], "n": len(found[4]), "copies": copies, "same": content("last") == found}))
+calm = make("calm")
+for i in range(updates):
+    send(calm, i)
+found, wanted = content("shared"), content("calm")
+if backups:
+    Monitor.open(place("shared")).backup(place("last"))
+    copies.append(content("last") == found)
+same = [found[part] == wanted[part] for part in (1, 4)]
+print(json.dumps({"codes": codes, "ok": found[0], "same": same, "n": len(found[4]), "copies": copies}))
 """
 )
 
@@ -324,22 +308,18 @@ def test_kill_9_two_hundred_times(tmp_path: Path, seed: int) -> None:
     check_kills(tmp_path, 20, 100 + seed, *["ood"] * (seed % 2))
 
 
-def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
-    check_two(tmp_path)
+def check_writers(place: object, writers: int, updates: int, backups: int = 0) -> None:
+    found = run_script(WRITERS, place, writers, updates, backups)
+    copies = [True] * (backups + 1) if backups else []
+    assert found == {"codes": [0] * writers, "ok": "ok", "same": [True] * 2, "n": 12 * updates, "copies": copies}
 
 
 def test_two_hosts_at_once_lose_nothing(postgres: Server) -> None:
-    check_two(postgres.url)
-
-
-def check_two(place: object) -> None:
-    found = run_script(TWO, place)
-    assert found == {"codes": [0, 0], "ok": "ok", "parts": True, "rows": True, "n": 192}
+    check_writers(postgres.url, 2, 16)
 
 
 def test_ten_writers_lose_nothing_and_the_store_is_copied_meanwhile(tmp_path: Path) -> None:
-    found = run_script(TEN, tmp_path)
-    assert found == {"codes": [0] * 10, "ok": "ok", "n": 240, "copies": [True] * 5, "same": True}
+    check_writers(tmp_path, 10, 20, 5)
     assert not list(tmp_path.glob(".calibrant-*"))
 
 

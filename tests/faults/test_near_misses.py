@@ -16,6 +16,7 @@ import torch
 
 import calibrant as cal
 from calibrant.util import kernels
+from tests.calling import raises
 
 from .cases import INF, ONE_HOT, P3, TWO, Y3, P, Y, with_entry
 
@@ -135,7 +136,7 @@ def spoiled(row: int, value: float, dtype: Any) -> tuple[Any, Any]:
 def test_first_bad_entry_of_many_is_named(value: float, dtype: Any) -> None:
     labels, probs = spoiled(1_999_999, value, dtype)
     probs[2_000_007] = np.nan
-    with pytest.raises(cal.errors.ProbabilityError, match="in row 1999999") as caught:
+    with raises(cal.errors.ProbabilityError, "y_prob") as caught:
         cal.ece(labels, probs)
     assert caught.value.row == 1_999_999
 
@@ -145,15 +146,9 @@ def test_first_bad_entry_of_many_is_named(value: float, dtype: Any) -> None:
 def test_first_bad_label_of_many_is_named(value: int) -> None:
     labels, probs = spoiled(0, 0.5, np.float64)
     labels[1_777_777] = value
-    if value == -1:  # which then stands beside 0, so the first 0 is the first at fault
-        with pytest.raises(
-            cal.errors.LabelError,
-            match="y_true: labels must be 0 and 1, or -1 and 1, not all three; got 0 in row 1; for more than two classes, one column of probabilities per class is required",
-        ):
-            cal.ece(labels, probs)
-        return
-    with pytest.raises(cal.errors.LabelError, match=f"got {value} in row 1777777"):
+    with raises(cal.errors.LabelError, "y_true") as caught:
         cal.ece(labels, probs)
+    assert caught.value.row == (1 if value == -1 else 1_777_777)  # beside -1, the first 0 is the first at fault
 
 
 @pytest.mark.usefixtures("form")
@@ -167,28 +162,6 @@ def test_first_bad_row_of_many_columns_is_named(value: float, words: str, column
     with pytest.raises(cal.errors.ProbabilityError, match=words) as caught:
         cal.ece(np.zeros(rows, np.int64), probs)
     assert caught.value.row == rows - 5
-
-
-@pytest.mark.parametrize("form", [list, np.array, lambda texts: np.array(texts, object)])
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("N/A", r"y_prob: missing value in row 2; use Predictions\(\.\.\., missing='drop'\) to drop these rows"),
-        (
-            "70%",
-            r"y_prob: expected numbers, got the text '70%' in row 2; write probabilities from 0 to 1: 0\.7 for 70%",
-        ),
-        ("0,7", r"y_prob: expected numbers, got the text '0,7' in row 2; write decimals with a point: 0\.7 for 0,7"),
-        (
-            "high",
-            r"y_prob: expected numbers, got the text 'high' in row 2; convert it with float\(\) or read the column as numeric",
-        ),
-    ],
-)
-def test_the_text_that_is_no_number_is_named(form: Any, text: str, words: str) -> None:
-    with pytest.raises(cal.errors.InputTypeError, match=words) as caught:
-        cal.ece([0, 1, 1, 0], form(["0.2", "0.7", text, "0.1"]))
-    assert caught.value.row == 2
 
 
 @pytest.mark.parametrize("binning", ["equal_width", [0, 0.5, 1]])

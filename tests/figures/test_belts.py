@@ -83,21 +83,6 @@ def test_ranges() -> None:
     assert over.over[1][0][0] >= over.over[0][0][0] - 1e-12
 
 
-@pytest.mark.deep
-def test_coverage() -> None:
-    """The true curve, a line in log-odds, lies in the 80% belt as often as stated, or more."""
-    trials, inside = 1000, 0
-    rng = np.random.default_rng(2)
-    for _ in range(trials):
-        p = rng.beta(2, 4, 400)
-        true = 1 / (1 + (1 / p - 1) ** 0.8)
-        y = (rng.random(400) < true).astype(int)
-        belt = cal.figures.calibration_belt(y, p, levels=(0.8,), method="likelihood_ratio", points=10)
-        curve = 1 / (1 + (1 / belt.risk - 1) ** 0.8)
-        inside += bool(((belt.low[0] <= curve) & (curve <= belt.high[0])).all())
-    assert inside / trials > 0.77, inside / trials
-
-
 def test_unfriendly_data() -> None:
     with pytest.raises(UndefinedMetricError, match="distinct"):
         call(cal.figures.calibration_belt, np.arange(40) % 2, np.full(40, 0.3), **FAST)

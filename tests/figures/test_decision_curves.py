@@ -75,29 +75,11 @@ def test_differences_are_paired() -> None:
     assert list(found.to_frame().columns) == ["threshold", "difference", "low", "high"]
 
 
-@pytest.mark.parametrize(("shape", "n", "t"), [((2, 8), 400, 0.1), ((2, 8), 400, 0.3), ((0.5, 24.5), 300, 0.2)])
-def test_intervals_cover(shape: tuple[float, float], n: int, t: float) -> None:
-    """Also where few rows reach the threshold or none, as in most samples of the last case."""
-    rng, trials = np.random.default_rng(5), 100
-    truth = benefit_of_population(rng.beta(*shape, 1_000_000), t)
-    hits = 0
-    for _ in range(trials):
-        p = rng.beta(*shape, n)
-        found = cal.figures.decision_curve(rng.random(n) < p, p, thresholds=t)["model"]
-        hits += bool(found.low[0] <= truth <= found.high[0])
-    assert hits >= 87, hits
-
-
 def test_rules_that_act_nowhere_or_everywhere_have_no_uncertain_cells() -> None:
     curve = cal.figures.decision_curve(Y, P, thresholds=T)
     assert curve.difference("treat all", "treat all").high.tolist() == [0.0] * len(T)
     none = cal.figures.decision_curve(Y, np.full(len(Y), 0.01), thresholds=[0.5])
     assert none["model"].low[0] < none["model"].net_benefit[0] == 0 < none["model"].high[0] < 4 / len(Y)
-
-
-def benefit_of_population(risk: Any, t: float) -> float:
-    above = risk >= t
-    return float((risk * above).mean() - ((1 - risk) * above).mean() * t / (1 - t))
 
 
 @pytest.mark.parametrize("outcome", [0, 1])

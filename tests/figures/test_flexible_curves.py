@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.curves.flexible import fit_flexible
 from calibrant.curves.local_regression import Groups, loess
 from calibrant.errors import BoundaryScoresWarning, UndefinedMetricError
-from calibrant.figures.flexible_curves import _bounds
-from calibrant.views import View
 from tests.calling import call
 
 from .pictures import assert_readable
@@ -97,33 +93,6 @@ def test_wald_intervals_of_the_spline_by_their_likelihood() -> None:
     found = curve.at(at)
     for sign, values in zip((0, -Z, Z), found, strict=True):
         assert values == pytest.approx(expit(new @ beta + sign * error), abs=1e-9)
-
-
-@pytest.mark.deep
-def test_coverage_of_the_band() -> None:
-    """At three quantiles of the risks; R's constant variance is too short at high risks of rare events."""
-    trials = 1000
-    for n, shape in ((400, (2, 5)), (1000, (0.7, 20))):
-        rng = np.random.default_rng(1)
-        x = np.quantile(rng.beta(*shape, 100_000), [0.25, 0.5, 0.95])
-        truth = expit(0.9 * np.log(x / (1 - x)) + 0.1)
-        hits, defined = {"binomial": np.zeros(3), "residual": np.zeros(3), "wald": np.zeros(3)}, 0
-        for _ in range(trials):
-            p = rng.beta(*shape, n)
-            view = View(p, (rng.random(n) < expit(0.9 * np.log(p / (1 - p)) + 0.1)).astype(np.uint8))
-            fits = []
-            with suppress(UndefinedMetricError):  # a spline of few events, about once in 300 samples
-                fits = [fit_flexible(view, smoother, span=0.75, degree=2, knots=5) for smoother in ("loess", "rcs")]
-            if not fits:
-                continue
-            defined += 1
-            for way, found in hits.items():
-                low, high = _bounds(fits[way == "wald"], x, way, 0.95)
-                found += (low <= truth) & (truth <= high)
-        for way in ("binomial", "wald"):
-            assert (hits[way] / defined > 0.925).all(), hits
-        assert defined > 0.98 * trials
-    assert hits["residual"][2] / defined < 0.9, hits
 
 
 def test_regression_and_c_statistic() -> None:

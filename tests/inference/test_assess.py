@@ -55,16 +55,6 @@ def test_checked_values(data: Any, metric: str, method: str, options: dict[str, 
     assert found.method == method
 
 
-@pytest.mark.deep
-def test_draws_come_near_the_enumeration() -> None:
-    for metric in ("ecce_mad", "ece", "lkce", "esce", "brier"):
-        exact = cal.assess(*B, metric=metric, method="enumeration").pvalue
-        drawn = cal.assess(*B, metric=metric, method="consistency", n_resamples=4000, rng=1)
-        assert drawn.pvalue == pytest.approx(exact, abs=0.035)
-        assert drawn.null is not None
-        assert len(drawn.null) == drawn.n_resamples == 4000
-
-
 def overconfident(n: int, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     found = cal.inference.make_miscalibrated(
         n, distribution=(1,) * k, warp=cal.inference.simulation.temperature(1.6), rng=seed
@@ -100,11 +90,7 @@ def test_large_errors_are_found_and_verdicts_say_what_was_looked_for(n: int, k: 
     assert ": not significant at 5%" in quiet.verdict
     assert f"With {n:,} rows, a value beyond" in quiet.verdict
     assert "calibrated" not in quiet.verdict
-    for result in (found, quiet):
-        content = result.to_dict()
-        assert content["pvalue"] == result.pvalue
-        assert result.verdict in repr(result)
-        assert len(result.to_frame()) == 1
+    assert quiet.verdict in repr(quiet)
 
 
 def test_safety_is_one_sided() -> None:
@@ -133,21 +119,6 @@ def test_counts_in_cells_stand_for_rows() -> None:
         spread = np.std(rows.null) * np.sqrt(2 / 800)
         assert abs(np.mean(cells.null) - np.mean(rows.null)) < 5 * spread
         assert cells.critical_value == pytest.approx(rows.critical_value, rel=0.15)
-
-
-def test_several_metrics_share_their_draws() -> None:
-    y, p = overconfident(3000)
-    found = cal.assess_many(y, p, metrics=["ece", "ecce_r", "lkce"], rng=0, n_resamples=199, correction="none")
-    alone = cal.assess(y, p, metric="lkce", method="consistency", rng=0, n_resamples=199)
-    assert found["lkce"].statistic == alone.statistic
-    assert found.adjusted == tuple(result.pvalue for result in found.results)
-    assert len(found) == 3
-    for correction in ("holm", "benjamini_hochberg", "min_p"):
-        other = cal.assess_many(y, p, metrics=["ece", "ecce_r", "lkce"], rng=0, n_resamples=199, correction=correction)
-        assert [r.pvalue for r in other.results] == [r.pvalue for r in found.results]
-        assert all(a >= r.pvalue for a, r in zip(other.adjusted, other.results, strict=True))
-        assert correction in repr(other)
-        assert len(other.to_frame()) == 3
 
 
 def test_corrections_are_the_textbook_ones() -> None:

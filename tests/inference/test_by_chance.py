@@ -60,13 +60,6 @@ def test_closed_forms_agree_with_simulation(metric: str) -> None:
     assert closed.by_chance == pytest.approx(drawn.by_chance, abs=4 * error + 0.02 * abs(closed.by_chance))
 
 
-def test_known_means_of_paths() -> None:
-    found = cal.assess(MANY.y_true, MANY.y_prob, metric="ecce_mad")
-    assert found.by_chance == pytest.approx(np.sqrt(np.pi / 2) * found.detail["sigma"], rel=1e-6)
-    found = cal.assess(MANY.y_true, MANY.y_prob, metric="ecce_r")
-    assert found.by_chance == pytest.approx(np.sqrt(8 / np.pi) * found.detail["sigma"], rel=1e-6)
-
-
 def test_the_column_of_evaluate() -> None:
     assert "by chance" not in repr(cal.evaluate(MANY.y_true, MANY.y_prob, metrics=["ece", "ecd"]))
     plain = cal.evaluate(MANY.y_true, MANY.y_prob, metrics=["ece", "ecd"], level=0.9)

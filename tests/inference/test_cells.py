@@ -66,20 +66,6 @@ def test_rows_drawn_in_cells_have_the_distribution_of_rows(metric: str, distribu
     same_law(found.sample, single.sample)
 
 
-@pytest.mark.parametrize(
-    "metric", ["skde", "bkde", "smece", "fott_isotonic", "cox_slope", "pws", "ece_ea", "sice", "ece_db"]
-)
-@pytest.mark.parametrize("distribution", ["spread", "rare", "rarer", "tight", "sure"])
-@pytest.mark.deep
-def test_slower_metrics_in_cells(metric: str, distribution: str) -> None:
-    y, p = rows(distribution, 4500)
-    words: dict[str, Any] = {"metric": metric, "n_resamples": 200}
-    found, single = (call(cal.assess, y, p, method="consistency", rng=i, exact=i > 0, **words) for i in range(2))
-    same_law(found.null, single.null)  # type: ignore[arg-type]
-    found, single = (call(cal.interval, y, p, method="percentile", rng=i, exact=i > 0, **words) for i in range(2))
-    same_law(found.sample, single.sample)
-
-
 @pytest.mark.parametrize("fixed_design", [True, False])
 def test_counts_and_several_classes(fixed_design: bool) -> None:
     y, p = rows("rare", 2000)
@@ -101,22 +87,6 @@ def test_counts_and_several_classes(fixed_design: bool) -> None:
         assert found.null is not None
         assert single.null is not None
         same_law(found.null, single.null)
-
-
-@pytest.mark.deep
-def test_calibrated_forecasts_of_rare_events_are_not_rejected() -> None:
-    rng = np.random.default_rng(1)
-    p = rng.uniform(1e-4, 3e-3, 20_000)
-    y = (rng.random(20_000) < p).astype(int)
-    error = cal.assess(y, p, metric="ece_em", rng=0, method="consistency", n_resamples=300)
-    assert error.pvalue == pytest.approx(0.89, abs=0.08)
-    groups = cal.assess(y, p, metric="hosmer_lemeshow", rng=0, method="consistency", n_resamples=300)
-    assert groups.pvalue == pytest.approx(0.2, abs=0.1)
-    assert groups.null is not None
-    assert groups.null.mean() == pytest.approx(10, abs=1.2)  # as many as there are groups
-    interval = cal.interval(y, p, metric="ece_em", rng=0, n_resamples=300, method="percentile")
-    assert interval.low == pytest.approx(0.0007, abs=0.0001)
-    assert interval.high == pytest.approx(0.00155, abs=0.0002)
 
 
 def test_errors_of_one_sign_are_not_taken_for_sums() -> None:

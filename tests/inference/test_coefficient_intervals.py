@@ -155,16 +155,6 @@ def test_what_is_not_available_is_named() -> None:
         cal.interval([0, 0, 1, 1] * 5, [0.1, 0.2, 0.7, 0.8] * 5, metric="cox_slope", method="profile")
 
 
-def test_without_events_both_forms_of_the_ratio_have_the_same_interval() -> None:
-    y, p = np.zeros(20, int), np.linspace(0.1, 0.9, 20)
-    both = [cal.interval(y, p, metric=RATIO, form=form) for form in ("observed_expected", "expected_observed")]
-    assert both[0].method == both[1].method == "exact"
-    assert (both[0].low, both[0].high) == (0, pytest.approx(1 / both[1].low))
-    assert both[0].high == pytest.approx(-math.log(0.025) / 10)  # exp(-mean) is 0.025
-    with pytest.raises(cal.errors.UndefinedMetricError, match="no event was observed"):
-        cal.interval(y, p, metric=RATIO, form="observed_expected", method="asymptotic")
-
-
 def test_one_row_has_no_standard_error() -> None:
     with pytest.raises(cal.errors.UndefinedMetricError, match="one row"):
         cal.interval([1], [0.4], metric=RATIO)

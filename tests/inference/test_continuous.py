@@ -136,31 +136,6 @@ def test_level_of_the_density_test(name: str, deep: bool) -> None:
     assert rate(lambda v: cal.inference.assess_density(-v, 0.0), overconfident) > 0.4
 
 
-@pytest.mark.deep
-def test_level_and_power_of_the_gaussian_tests(deep: bool) -> None:
-    """Exact for any number of rows: 7 rows of 2 dimensions, correlated components."""
-    runs = 20_000 if deep else 800
-    rng = np.random.default_rng(4)
-    cov = np.array([[2.0, 0.9], [0.9, 1.0]])
-    draws = rng.normal(size=(runs, 7, 2)) @ np.linalg.cholesky(cov).T
-    noise = 4 * math.sqrt(0.05 * 0.95 / runs)
-    for options in ({}, {"alternative": "greater"}, {"alternative": "less"}, {"metric": "ecd"}):
-        size = rate(lambda x, o=options: cal.inference.assess_gaussian(x, np.zeros((7, 2)), cov, **o), draws)
-        assert abs(size - 0.05) < noise, (options, size)
-    half, double = (
-        {
-            m: rate(
-                lambda x, f=f, m=m: cal.inference.assess_gaussian(x, np.zeros((7, 2)), f * cov, metric=m), draws[:400]
-            )
-            for m in ("nees", "ecd")
-        }
-        for f in (0.4, 2.5)
-    )
-    assert min(half.values()) > 0.7
-    assert double["nees"] > 0.5
-    assert double["ecd"] == 0  # underconfident estimates are safe
-
-
 def test_rows_that_a_smaller_level_requires() -> None:
     """20 (ln level / ln 0.05)^2: 20 at 5%, 48 at 1%; larger levels require no fewer."""
     values = np.random.default_rng(8).exponential(size=6000)

@@ -40,36 +40,6 @@ def beside(metric: str, n: int, rng: np.random.Generator) -> dict[str, Any]:
     return {**words, "features": rng.normal(size=(n, 2))} if "features" in needs else words
 
 
-def most(runs: int) -> float:
-    """The 99.9% quantile of the rejections of a test that holds its level."""
-    return float(binom.ppf(0.9995, runs, LEVEL))
-
-
-@pytest.mark.parametrize(
-    ("metric", "setting"), [("ecce_mad", "3 grades"), ("ecce_r", "8 grades"), ("bbt", "points"), ("bbt", "5 grades")]
-)
-def test_paths_of_tied_scores_hold_their_level(metric: str, setting: str, deep: bool) -> None:
-    """By the asymptotic distribution 5 grades were rejected in 1.6% to 2.6% of data sets; the band is two-sided here."""
-    runs = 2000 if deep else 100
-    pvalues = [
-        cal.assess(*sample(setting, 1000, seed), metric=metric, n_resamples=DRAWS, rng=seed).pvalue
-        for seed in range(runs)
-    ]
-    low, high = binom.ppf([0.0005, 0.9995], runs, LEVEL)
-    assert low <= sum(p <= LEVEL for p in pvalues) <= high
-
-
-@pytest.mark.parametrize("metric", ["ecce_mad", "calibration_in_the_large", "hosmer_lemeshow"])
-def test_weighted_rows_of_few_grades_hold_their_level(metric: str, deep: bool) -> None:
-    runs = 600 if deep else 30
-    rejected = 0
-    for seed in range(runs):
-        y, p = sample("3 grades", 150, seed)
-        weight = np.random.default_rng(seed).exponential(size=150)
-        rejected += cal.assess(y, p, metric=metric, sample_weight=weight, n_resamples=DRAWS, rng=seed).pvalue <= LEVEL
-    assert rejected <= most(runs)
-
-
 # The choice.
 
 

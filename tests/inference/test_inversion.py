@@ -10,7 +10,6 @@ import pytest
 import calibrant as cal
 from calibrant.inference.inversion import Entries, entries_of
 from calibrant.inference.resampling import PredictionSampler, choose_sampler
-from tests.calling import call
 
 
 def binary(n: int, seed: int, power: float = 1.0) -> tuple[Any, Any]:
@@ -40,17 +39,6 @@ def test_the_lower_limit_is_0_exactly_where_the_test_does_not_reject(metric: str
         assert found.low <= max(found.value, 0) <= found.high
         lows.append(found.low)
     assert min(lows) == 0 < max(lows)
-
-
-@pytest.mark.parametrize(("metric", "k"), [("tl_ece", 10), ("cwce", 10), ("ece", 2)])
-def test_thin_cells_do_not_raise_the_lower_limit(metric: str, k: int, deep: bool) -> None:
-    words: dict[str, Any] = {"bins": 100} if k == 2 else {}
-    runs, covered = 100 if deep else 5, 0
-    for seed in range(runs):
-        y, p = binary(200, seed) if k == 2 else several(200, k, seed)
-        data = cal.Predictions(y, p, classes=range(k))
-        covered += call(cal.interval, data, metric=metric, n_resamples=200, rng=seed, **words).low == 0
-    assert covered >= 0.75 * runs  # 0.95 each; 0.31, 0.93 and 0.36 of 100 runs by the corrected bootstrap
 
 
 def test_rare_events_without_any() -> None:

@@ -57,16 +57,6 @@ def test_bh_is_e_bh_of_inverse_pvalues() -> None:
         assert (e_bh(1 / p, alpha=0.1) == (adjust(p, "benjamini_hochberg") <= 0.1)).all()
 
 
-def test_the_bound_is_attained() -> None:
-    """E-values that exclude each other: one is K / alpha with probability alpha, so that the false discovery rate is alpha."""
-    count, alpha = 10, 0.2
-    found = []
-    for at in (np.arange(1000) + 0.5) / 1000:
-        evalues = [count / alpha * (i * alpha / count <= at < (i + 1) * alpha / count) for i in range(count)]
-        found.append(e_bh(evalues, alpha=alpha).any())
-    assert np.mean(found) == pytest.approx(alpha, abs=1e-12)
-
-
 @pytest.mark.parametrize("common", [0.0, 0.9, -1.0], ids=["independent", "alike", "opposite"])
 def test_false_discovery_rate_at_a_stopping_time(common: float, deep: bool) -> None:
     """Streams of likelihood ratios whose noise is shared, examined until something is selected: at most alpha of it is false."""

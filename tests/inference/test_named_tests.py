@@ -22,6 +22,7 @@ from calibrant.inference.metric_tests import DEFAULT_TESTS
 from calibrant.inference.pairs import bootstrap_sums
 from calibrant.inference.replicates import Replicates
 from calibrant.inference.seeds import generator
+from calibrant.inference.simplex import SimplexBins
 from calibrant.metrics.registry import OWN_TESTS
 from tests.calling import call, raises
 
@@ -250,21 +251,6 @@ def test_each_coefficient_has_a_test_of_its_own(metric: str, fixed: Any) -> None
         assert (above < below) == (away > 0)
 
 
-def test_a_right_slope_beside_a_wrong_mean_is_no_deviation() -> None:
-    rng = np.random.default_rng(3)
-    z = rng.normal(-1, 1.5, 5000)
-    y, p = (rng.random(5000) < 1 / (1 + np.exp(-z))).astype(int), 1 / (1 + np.exp(-z - 1))
-    slope, intercept = (cal.assess(y, p, metric=metric) for metric in ("cox_slope", "cox_intercept"))
-    assert not slope.rejected
-    assert intercept.rejected
-    assert intercept.null_hypothesis == "the intercept is 0, with the slope unrestricted"
-    together = assessed((y, p), "cox_slope", "lr")
-    assert together.rejected
-    assert together.null_hypothesis == "the intercept is 0 and the slope is 1"
-    calm = [cal.assess(*sample(300, seed), metric="cox_slope").pvalue <= 0.05 for seed in range(30)]
-    assert sum(calm) <= 6  # 99.9% of binomial(30, 0.05)
-
-
 def test_separated_outcomes_have_a_limit_for_each_coefficient() -> None:
     """The slope grows without end; with the slope held at 1 an intercept is left to fit, and the other way round."""
     y, p = np.array(A[0]), np.array(A[1])
@@ -289,21 +275,6 @@ def test_labels_are_simulated_for_the_side_that_a_one_sided_distribution_lacks(m
     assert drawn.method == "consistency"
     opposite = cal.assess(*data, metric=metric, method="consistency", alternative="greater", n_resamples=99, rng=0)
     assert drawn.pvalue + opposite.pvalue >= 1
-
-
-@pytest.mark.deep
-def test_the_logit_shift_has_its_own_sign() -> None:
-    rng = np.random.default_rng(1)
-    p = rng.random(400) * 0.96 + 0.02
-    y = (rng.random(400) < 1 / (1 + (1 - p) / p * math.exp(-0.6))).astype(int)
-    words: dict[str, Any] = {"metric": "calibration_in_the_large", "rng": 0}
-    assert call(cal.assess, y, p, form="logit", alternative="greater", **words).pvalue < 0.001
-    assert call(cal.assess, y, p, form="logit", alternative="less", **words).pvalue > 0.999
-    assert call(cal.assess, y, p, alternative="less", **words).pvalue < 0.001
-    for side in ("greater", "less", "two-sided"):
-        asymptotic = call(cal.assess, y, p, form="logit", alternative=side, **words)
-        drawn = call(cal.assess, y, p, form="logit", alternative=side, method="consistency", **words)
-        assert asymptotic.pvalue == pytest.approx(drawn.pvalue, abs=0.005)
 
 
 @pytest.mark.parametrize("binning", ["equal_mass", "equal_width"])
@@ -474,10 +445,69 @@ def test_dyadic_levels_are_the_metric(kind: str) -> None:
         "unbiased": {"unbiased": True},
     }[kind]
     view = call(cal.t_cal.views, y, p, **{w: v for w, v in words.items() if w != "unbiased"})[0].as_vector()
-    bins = Dyadic(view, view.raw_probs, kind == "unbiased")
-    values = bins.values((view.weights * (view.labels == 1))[bins.order])
+    values = Dyadic(view, view.raw_probs, view.labels == 1, kind == "unbiased").observed()
     for level, value in enumerate(values[:10], 1):
         assert_allclose(value, call(cal.t_cal, y, p, bins=2**level, **words), atol=1e-13)
+
+
+def corners_of(row: np.ndarray, halvings: int) -> np.ndarray:
+    """The corners of the part of the simplex that a row lies in, after so many halvings: its edge x0-xk is halved, for k = d, ..., 1, d, ..."""
+    corners, last = np.eye(len(row)), len(row) - 1
+    for number in range(halvings):
+        k = last - number % last
+        place = np.linalg.solve(corners.T, row)  # coordinates from the corners
+        middle = (corners[0] + corners[k]) / 2
+        halves = [
+            np.vstack([corners[:k], middle, corners[k + 1 :]]),
+            np.vstack([corners[1 : k + 1], middle, corners[k + 1 :]]),
+        ]
+        corners = halves[int(place[k] > place[0])]
+    return corners
+
+
+@pytest.mark.parametrize("kind", ["unit", "counts", "importance", "unbiased"])
+def test_bins_of_whole_vectors_halve_the_simplex(kind: str) -> None:
+    """Sums of products of residuals over pairs of rows, in parts of the simplex that are followed corner by corner."""
+    rng = np.random.default_rng(4)
+    p = np.vstack([rng.dirichlet([1, 0.5, 1, 2], 30), np.eye(4), [[0.5, 0.5, 0, 0]] * 2])
+    y = np.array([rng.choice(4, p=row) for row in p])
+    copies, weight = np.ones(len(p), int), np.ones(len(p))
+    if kind == "counts":
+        copies = rng.integers(1, 4, len(p))
+    elif kind == "importance":
+        weight = rng.random(len(p)) + 0.1
+    keywords = {"counts": {"counts": copies}, "importance": {"sample_weight": weight}}.get(kind, {})
+    view = cal.t_cal.views(cal.Predictions(y, p, **keywords), lens="canonical")[0]
+    values = SimplexBins(view, 7, kind == "unbiased").observed()
+    p, y, weight = p.repeat(copies, 0), y.repeat(copies), weight.repeat(copies)
+    residual = p - np.eye(4)[y]
+    for halvings, value in enumerate(values, 1):
+        corners = [corners_of(row, halvings) for row in p]
+        assert_allclose([abs(np.linalg.det(part)) for part in corners], 0.5**halvings)
+        cells = [part.round(9).tobytes() for part in corners]
+        total = 0.0
+        for cell in set(cells):
+            own = np.flatnonzero([each == cell for each in cells])
+            mass = weight[own].sum()
+            divisor = mass - (weight[own] ** 2).sum() / mass if kind == "unbiased" else mass
+            for i, j in itertools.permutations(own, 2):
+                total += weight[i] * weight[j] * residual[i] @ residual[j] / divisor
+        assert_allclose(value, total / weight.sum(), atol=1e-13)
+
+
+def test_whole_vectors_are_tested_at_every_number_of_bins() -> None:
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.ones(10), 600)
+    truth = p**0.3 / (p**0.3).sum(axis=1, keepdims=True)
+    y = np.array([rng.choice(10, p=row) for row in truth])
+    keywords: dict[str, Any] = {"lens": "canonical", "n_resamples": 99}
+    joint = assessed((y, p), "t_cal", "adaptive_joint", **keywords)
+    assert (joint.pvalue, joint.detail["levels"]) == (0.01, dyadic_levels(600))
+    assert assessed((y, p), "t_cal", "adaptive", lens="canonical", n_resamples=399).rejected
+    labels = (rng.random((40, 100, 1)) > p[:100].cumsum(axis=1)).sum(axis=2).clip(0, 9)
+    assert sum(assessed((y, p[:100]), "t_cal", "adaptive_joint", **keywords).rejected for y in labels) <= 5
+    with pytest.raises(ArgumentError, match="row by row"):
+        assessed([cal.Predictions(y, p, counts=np.full(600, 20_000))], "t_cal", "adaptive_joint", **keywords)
 
 
 def test_number_of_levels() -> None:

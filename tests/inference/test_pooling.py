@@ -78,14 +78,6 @@ def test_results_are_transformed_back_and_the_rest_is_not(transform: Any) -> Non
     assert (found.tau2, found.standard_error, found.i2) == (plain.tau2, plain.standard_error, plain.i2)
 
 
-def test_shifts_scales_and_order_of_the_centres() -> None:
-    base = cal.inference.pool_estimates(SLOPES, ERRORS)
-    moved = cal.inference.pool_estimates([7 + 3 * y for y in SLOPES[::-1]], [3 * s for s in ERRORS[::-1]])
-    assert moved.estimate == pytest.approx(7 + 3 * base.estimate)
-    assert moved.tau2 == pytest.approx(9 * base.tau2)
-    assert moved.weights.tolist() == pytest.approx(base.weights.tolist()[::-1])
-
-
 def test_text_json_and_names() -> None:
     found = cal.inference.pool_estimates(dict(zip("abcde", SLOPES, strict=True)), ERRORS, covariate=range(5))
     assert repr(found).startswith("pooled 0.8994 [0.6555, 1.143] (95%, REML, Hartung-Knapp; k = 5)")

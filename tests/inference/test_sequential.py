@@ -151,28 +151,6 @@ def test_the_mean_over_the_outcomes_after_the_first_ten_is_1() -> None:
     assert mean == pytest.approx(1, abs=1e-12)
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("name", TESTS)
-def test_right_scores_are_seldom_rejected(name: str) -> None:
-    found = []
-    for seed in range(200):
-        drawn = cal.inference.make_calibrated(100, rng=seed)
-        found.append(TESTS[name](drawn.y_true, drawn.y_prob))
-    values = np.array([result.value for result in found])
-    assert values.mean() <= 1 + 3 * values.std() / math.sqrt(len(values))
-    assert np.mean([result.rejected for result in found]) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
-
-
-@pytest.mark.parametrize("name", ["halves", "row_by_row", "bins"])
-def test_wrong_scores_are_found(name: str) -> None:
-    hits = 0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        p = rng.random(2000)
-        hits += TESTS[name](rng.random(2000) < p**1.3, p).rejected
-    assert hits > 10
-
-
 def test_overconfidence_needs_bins() -> None:
     drawn = cal.inference.make_miscalibrated(3000, warp=cal.inference.simulation.temperature(2), rng=0)
     assert sequential_test(drawn.y_true, drawn.y_prob, bins=10).rejected

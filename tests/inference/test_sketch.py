@@ -37,21 +37,21 @@ def test_every_score_finds_its_cell() -> None:
 
 
 def test_counts_are_repeated_rows() -> None:
-    y, p = rows(2000)
-    counts = np.random.default_rng(0).integers(0, 6, 2000)
+    y, p = rows(300)
+    counts = np.random.default_rng(0).integers(0, 6, 300)
     assert cal.Sketch.of(cal.Predictions(y, p, counts=counts)) == cal.Sketch.of(
         np.repeat(y, counts), np.repeat(p, counts)
     )
-    large = np.full(2000, 2**20)
+    large = np.full(300, 2**20)
     sketch = cal.Sketch.of(cal.Predictions(y, p, counts=large))
-    assert sketch.n == 2000 * 2**20
+    assert sketch.n == 300 * 2**20
     assert cal.ece(sketch) == pytest.approx(cal.ece(y, p), abs=1e-12)
     with raises(cal.errors.WeightError, "counts"):
-        cal.Sketch.of(cal.Predictions(y, p, counts=np.full(2000, 2**52)))
+        cal.Sketch.of(cal.Predictions(y, p, counts=np.full(300, 2**52)))
 
 
 def test_sketches_are_assessed() -> None:
-    y, p = rows(50_000)
+    y, p = rows(6000)
     sketch = cal.Sketch.of(y, p)
     found = cal.assess(sketch, metric="ece", rng=0, n_resamples=99)
     plain = cal.assess(y, p, metric="ece", rng=0, n_resamples=99)

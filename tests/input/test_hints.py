@@ -13,9 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import (
     BoundaryScoresWarning,
-    CalibrantWarning,
     HardPredictionsWarning,
-    InputWarning,
     ProbabilitiesAsLogitsWarning,
     ReversedClassesWarning,
 )
@@ -203,18 +201,6 @@ def test_the_library_does_not_warn_of_what_it_made_itself() -> None:
             cal.metrics.skill_score(np.ones(40, int), p[:40])
         order = np.argsort(p)
         cal.recalibrate((np.arange(400) > 200).astype(int), p[order], method="isotonic", rng=0)
-
-
-def test_every_hint_is_a_warning_of_calibrant() -> None:
-    for kind in (
-        HardPredictionsWarning,
-        ProbabilitiesAsLogitsWarning,
-        ReversedClassesWarning,
-        BoundaryScoresWarning,
-    ):
-        assert issubclass(kind, InputWarning)
-        assert issubclass(kind, CalibrantWarning)
-        assert getattr(cal.errors, kind.__name__) is kind
 
 
 def test_a_torch_model_that_ends_in_a_softmax() -> None:

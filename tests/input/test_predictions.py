@@ -81,7 +81,6 @@ def test_probabilities_keep_their_value_in_every_precision(dtype: Any) -> None:
 )
 def test_labels_that_the_contract_does_not_spell(labels: Any, options: dict[str, Any]) -> None:
     given = Predictions(labels, P, **options)
-    assert given.labels is not None
     assert given.labels.tolist() == Y
     assert given.labels.dtype.kind in "iu"
 
@@ -112,28 +111,22 @@ def test_soft_labels() -> None:
     shares = [0.1, 0.9, 0.5, 0.0]
     assert Predictions(shares, P, soft=True).soft.tolist() == shares
     columns = Predictions(two_columns(shares), P, soft=True)
-    assert columns.soft is not None
     assert (columns.soft.tolist(), columns.labels) == (shares, None)
     both = Predictions(two_columns(shares), two_columns(P), soft=True)
-    assert both.soft is not None
     assert both.soft.shape == (4, 2)
     free = Predictions([[0.5, 0.9], [0.1, 0.2]], [[0.4, 0.8], [0.3, 0.3]], soft=True, multilabel=True)
-    assert free.soft is not None
     assert free.soft.tolist() == [[0.5, 0.9], [0.1, 0.2]]
 
 
 def test_weights_are_kept_as_given_and_extreme_ones_scaled_by_a_power_of_two() -> None:
     given = Predictions(Y, P, sample_weight=[3, 1.5, 6, 0.75])
     assert given.weight_kind == "importance"
-    assert given.weight is not None
     assert given.weight.tolist() == [3, 1.5, 6, 0.75]
     extreme = Predictions(Y, P, sample_weight=[3e-200, 1.5e-200, 6e-200, 0.75e-200]).weight
-    assert extreme is not None
     assert 0.5 <= extreme.max() < 1
     assert math.frexp(extreme[0] / 3e-200)[0] == 0.5
     assert (extreme / extreme[0]).tolist() == [1, 0.5, 2, 0.25]
     counts = Predictions(Y, P, counts=[3.0, 1.0, 6.0, 2.0])
-    assert counts.weight is not None
     assert (counts.weight_kind, counts.weight.tolist(), counts.weight.dtype) == ("counts", [3, 1, 6, 2], np.int64)
 
 
@@ -142,10 +135,7 @@ def test_rows_without_weight_are_removed_with_all_that_belongs_to_them() -> None
         Y3, P3, counts=[1, 0, 2, 0], groups=["b", "a", "b", "c"], features=[[1, 2], [3, 4], [5, 6], [7, 8]]
     )
     assert given.n == 2
-    assert given.kept is not None
     assert given.kept.tolist() == [True, False, True, False]
-    assert given.labels is not None
-    assert given.features is not None
     assert given.groups is not None
     assert given.labels.tolist() == [0, 1]
     assert given.features.tolist() == [[1, 2], [5, 6]]
@@ -164,7 +154,6 @@ def test_rows_without_weight_are_removed_with_all_that_belongs_to_them() -> None
 )
 def test_groups_are_coded_in_order_of_their_names(groups: Any, names: tuple[Any, ...], codes: list[int]) -> None:
     given = Predictions(Y, P, groups=groups)
-    assert given.groups is not None
     assert (given.group_names, given.groups.tolist()) == (names, codes)
 
 
@@ -190,8 +179,6 @@ def test_take_keeps_rows_and_what_belongs_to_them(rows: Any) -> None:
     whole = Predictions(Y3, P3, sample_weight=[1, 2, 4, 8], groups=["b", "a", "b", "c"])
     assert whole.predicted.tolist() == [0, 1, 0, 2]
     part = whole.take(rows)
-    assert part.labels is not None
-    assert part.weight is not None
     assert (part.n, part.labels.tolist(), part.predicted.tolist()) == (2, [0, 1], [0, 0])
     assert part.weight[1] / part.weight[0] == 4
     assert part.probs.tolist() == [P3[0], P3[2]]
@@ -226,9 +213,7 @@ def test_columns_of_a_frame_name_the_classes(library: str) -> None:
     turned = frame.select(NAMES[::-1]) if library != "pandas" else frame[NAMES[::-1]]
     read = Predictions(NAMED_ROWS, turned)
     assert read.classes == ("eel", "dog", "cat")
-    assert read.labels is not None
     assert read.labels.tolist() == [2, 0, 2, 1]
-    assert read.top_correct is not None
     assert read.top_correct.tolist() == [1, 1, 0, 0]
     with pytest.raises(
         cal.errors.ArgumentError,
@@ -271,10 +256,8 @@ def test_numbers_that_could_be_names_or_positions_are_refused(columns: list[Any]
     with pytest.raises(cal.errors.LabelError):
         Predictions(labels, frame)
     counted = Predictions(labels, frame.to_numpy()).labels
-    assert counted is not None
     assert counted.tolist() == labels
     named = Predictions(labels, frame, classes=columns).labels
-    assert named is not None
     assert named.tolist() == [columns.index(label) for label in labels]
 
 
@@ -286,10 +269,8 @@ def test_numbers_that_have_one_reading_are_taken_so() -> None:
         ([0, 1, 5], [0, 1, 1, 0], [0, 1, 1, 0], (0, 1, 5)),  # both are the same
     ):
         read = Predictions(labels, pd.DataFrame(MATRIX, columns=columns))
-        assert read.labels is not None
         assert (read.labels.tolist(), read.classes) == (codes, classes)
     turned = Predictions([True, False, True, True], pd.DataFrame(MATRIX[:, :2], columns=[True, False]), normalize=True)
-    assert turned.labels is not None
     assert turned.labels.tolist() == [1, 0, 1, 1]  # True is the positive class
     assert turned.probs[:, 1].tolist() == (MATRIX[:, 0] / MATRIX[:, :2].sum(axis=1)).tolist()
 
@@ -331,14 +312,6 @@ def test_an_index_in_another_order_is_refused() -> None:
     assert Predictions(labels, frame.set_index(pd.Index([1, 0, 0, 1]))).n == 4  # names rows twice
 
 
-def test_a_sketch_is_named_where_rows_are_needed() -> None:
-    with pytest.raises(
-        cal.errors.InputTypeError,
-        match="y_true: a sketch keeps no rows, which are required here; pass labels and probabilities",
-    ):
-        Predictions(cal.Sketch.of([0, 1], [0.2, 0.7]))
-
-
 @pytest.mark.parametrize(
     ("labels", "classes", "positive", "names"),
     [
@@ -375,11 +348,9 @@ def test_a_frame_tells_the_positive_class_by_the_names_of_its_columns(library: s
         Predictions(table, label="y", prob="*[so]"),
         Predictions(labels, table[list(names)]),
     ):
-        assert read.labels is not None
         assert (read.labels.tolist(), read.probs[:, 1].tolist()) == (EVENT.tolist(), RISK.tolist())
     if labels.dtype.kind == "U":
         turned = Predictions(table, label="y", prob=list(names), pos_label="no")
-        assert turned.labels is not None
         assert (turned.labels.tolist(), turned.classes) == ((1 - EVENT).tolist(), ("yes", "no"))
         assert turned.probs[:, 1].tolist() == (1 - RISK).tolist()
         assert "positive class no" in repr(cal.evaluate(turned, metrics=["ece"]))
@@ -461,8 +432,6 @@ def test_the_largest_entry_of_each_row_is_found_among_ties(classes: int, dtype: 
     probs[probs == 0] = rng.choice([0.0, -0.0], np.count_nonzero(probs == 0))
     labels = rng.integers(0, classes, len(probs))
     p = Predictions(labels, np.array(probs, dtype, order=order))
-    assert p.top_score is not None
-    assert p.top_correct is not None
     assert p.top_score.tolist() == probs.max(axis=1).tolist()
     assert p.top_correct.tolist() == (probs.argmax(axis=1) == labels).tolist()
     assert p.predicted.tolist() == probs.argmax(axis=1).tolist()
@@ -475,7 +444,6 @@ def test_the_largest_entry_of_each_row_is_found_among_ties(classes: int, dtype: 
 def test_two_unnamed_columns_are_in_the_sorted_order_of_the_labels(names: Any, pos_label: Any) -> None:
     codes, score = np.array([0, 1, 1, 0]), np.array([0.1, 0.8, 0.6, 0.3])
     p = cal.Predictions(np.array(names)[codes], np.column_stack([1 - score, score]), pos_label=pos_label)
-    assert p.labels is not None
     assert (p.labels.tolist(), list(p.classes or ())) == (codes.tolist(), list(names))
 
 

@@ -57,17 +57,6 @@ def test_the_chance_level_against_its_distribution(
     assert joint.expected_absolute_gaps(view, cell, cells) == pytest.approx(wanted, rel=tolerance)
 
 
-def test_both_ways_to_compute_it_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    probs = np.random.default_rng(0).dirichlet(np.ones(4), 900)
-    [view] = views_of(cal.Predictions(np.zeros(900, int), probs), "canonical")
-    cell = np.zeros(900, np.intp)
-    expanded = joint.expected_absolute_gaps(view, cell, 1)
-    monkeypatch.setattr(joint, "NEARLY_NORMAL", 1e9)
-    assert joint.expected_absolute_gaps(view, cell, 1) == pytest.approx(expanded, rel=1e-6)
-    monkeypatch.setattr(joint, "RARE", 1e-9)
-    assert joint.expected_absolute_gaps(view, cell, 1) == pytest.approx(expanded, rel=1e-6)
-
-
 def test_known_values() -> None:
     assert cal.gece_db([0, 1], [0.5, 0.5]) == pytest.approx(-0.25)  # E|S - 1| = 1/2 for two fair coins
     assert cal.gece_db([0, 1], [0.5, 0.5], distance="l1") == pytest.approx(-0.5)

@@ -8,33 +8,11 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.metrics.bin.debiased import l2ce_bounds
-from calibrant.views.resolve import views_of
-from calibrant.views.view import View
 from tests.calling import raises
-
-from ..oracles.test_checked_values import T2
 
 P = np.array([[0.7, 0.2, 0.1], [0.15, 0.55, 0.3], [0.2, 0.15, 0.65], [0.42, 0.48, 0.1]])
 Y = [0, 1, 2, 0]
 GAP = P.mean(axis=0) - np.eye(3)[Y].mean(axis=0)  # the only cell of four rows
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ({"distance": "tv"}, np.abs(GAP).sum() / 2),
-        ({"distance": "l1"}, np.abs(GAP).sum()),
-        ({"distance": "l2"}, np.linalg.norm(GAP)),
-        ({"distance": "lp", "norm": 3}, np.linalg.norm(GAP, 3)),
-        ({"distance": "lp", "norm": math.inf}, np.abs(GAP).max()),
-        ({"distance": "l2", "class_weight": [1, 0, 4]}, math.sqrt(GAP[0] ** 2 + 4 * GAP[2] ** 2)),
-        ({"distance": "mahalanobis", "matrix": np.diag([1, 2, 3])}, math.sqrt(GAP**2 @ [1, 2, 3])),
-        ({"distance": "mahalanobis", "matrix": np.eye(3)}, np.linalg.norm(GAP)),
-    ],
-)
-def test_distances_of_one_cell(words: dict[str, object], expected: float) -> None:
-    assert cal.gece(Y, P, **words) == pytest.approx(expected, rel=1e-12)
 
 
 def test_interval_distance_asks_whether_the_promise_is_kept() -> None:
@@ -73,14 +51,3 @@ def test_an_indefinite_matrix_is_taken_when_told() -> None:
     )
     with raises(cal.errors.UndefinedMetricError, "gece"):
         cal.gece(Y, P, distance="mahalanobis", matrix=-np.eye(3), indefinite=True)
-
-
-def test_interval_of_the_squared_error_holds_the_value_and_is_cut_at_zero() -> None:
-    view = views_of(cal.Predictions(*T2), "binary")[0]
-    assert isinstance(view, View)
-    low, high = l2ce_bounds(view, 5)
-    assert low == 0
-    assert high > cal.l2ce_interval(*T2, bins=5)
-    # The half width is z times the root of both variances; the influence's is 0.001098 for these data.
-    half = high - cal.l2ce_interval(*T2, bins=5)
-    assert half == pytest.approx(1.959963985 * math.sqrt(0.0398348152**2 + 0.001098), rel=1e-6)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.metrics.grouping import Partition, Sample, Tree, estimate, split_features, squared_mean
+from calibrant.metrics.grouping import Partition, Sample, Tree, estimate, split_features
 from tests.calling import call, raises
 
 # A population of six kinds of rows: (feature 0, feature 1, share, score, probability of the event). Scores of 1/4 and 3/4 are
@@ -47,21 +47,6 @@ def test_the_parts_of_a_known_population_add_up() -> None:
     parts = population()
     assert parts["value"] == parts["calibration"] + parts["grouping"] + parts["irreducible"]
     assert parts["grouping"] > parts["calibration"] > 0
-
-
-def test_estimates_are_unbiased_for_a_known_population(deep: bool) -> None:
-    """Regions that separate the kinds explain the whole grouping loss, and level sets induce none."""
-    rng = np.random.default_rng(1)
-    found = []
-    for _ in range(400 if deep else 40):
-        y, p, x = rows(1500, rng)
-        result = cal.metrics.grouping_loss(cal.Predictions(y, p, features=x), n_resamples=0, rng=rng)
-        assert result.value == pytest.approx(result.calibration + result.grouping + result.irreducible, abs=1e-15)
-        assert result.induced == 0
-        assert result.bins == 3
-        found.append([getattr(result, part) for part in population()])
-    spread = 4 * np.std(found, axis=0) / np.sqrt(len(found))
-    assert np.all(np.abs(np.mean(found, axis=0) - [float(value) for value in population().values()]) < spread)
 
 
 def slow_squared_mean(members: list[tuple[float, float]]) -> float:
@@ -109,30 +94,6 @@ def test_estimates_are_those_of_the_slow_definition(seed: int) -> None:
     expected = slow_terms(score, sample.outcome, weight, part % 2, part, region)
     expected[2] = max(expected[2], 0)
     assert list(estimate(sample, partition)) == pytest.approx(expected, abs=1e-12)
-
-
-def test_the_explained_variance_is_the_debiased_plug_in_of_the_paper() -> None:
-    """Perez-Lebel et al.: sum p_r (c_r - c)^2 - [sum p_r c_r (1 - c_r) / (n_r - 1) - c (1 - c) / (n - 1)], in one bin."""
-    rng = np.random.default_rng(5)
-    y, region = rng.integers(0, 2, 200).astype(float), rng.integers(0, 5, 200)
-    count = np.bincount(region)
-    rate = np.bincount(region, y) / count
-    plug_in = (count / 200) @ (rate - y.mean()) ** 2
-    bias = (count / 200) @ (rate * (1 - rate) / (count - 1)) - y.mean() * (1 - y.mean()) / 199
-    sample = Sample(np.full(200, 0.5), y, np.ones(200), np.zeros((200, 1)))
-    zeros = np.zeros(200, np.intp)
-    partition = Partition(zeros, 1, zeros, 1, region, 5, np.zeros(5, np.intp))
-    assert estimate(sample, partition).explained == pytest.approx(plug_in - bias, abs=1e-14)
-
-
-def test_a_squared_mean_is_unbiased_by_enumeration_of_all_outcomes() -> None:
-    rate, weight = [0.2, 0.7, 0.7, 0.5], np.array([1.0, 2.0, 0.5, 1.0])
-    expected = 0.0
-    for outcome in itertools.product((0.0, 1.0), repeat=4):
-        probability = np.prod([q if y else 1 - q for q, y in zip(rate, outcome, strict=True)])
-        expected += probability * squared_mean(weight, np.array(outcome), np.zeros(4, np.intp), 1)[0]
-    assert expected == pytest.approx(slow_squared_mean(list(zip(weight, rate, strict=True))), abs=1e-14)
-    assert np.isnan(squared_mean(np.ones(1), np.ones(1), np.zeros(1, np.intp), 1)[0])
 
 
 def test_regions_are_the_leaves_of_a_regression_tree() -> None:

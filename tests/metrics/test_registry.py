@@ -19,7 +19,6 @@ from calibrant.metrics.registry import Catalogue, metric, preset
 from calibrant.util import kernels
 from calibrant.views import View, resolve
 from tests.calling import call, raises
-from tests.in_turn import in_turn
 
 Y, P = [0, 1, 1, 0], [0.2, 0.8, 0.6, 0.3]
 
@@ -149,23 +148,6 @@ def test_not_a_number_is_never_returned() -> None:
     hollow = private_metric("hollow", formula=no_number)
     with raises(cal.errors.UndefinedMetricError, "hollow"):
         hollow(Y, P)
-
-
-@in_turn("m", list(catalogue.values()), lambda m: m.id)
-class TestEveryEntry:
-    def test_direction_is_told_for_signed_metrics_only(self, m: Metric) -> None:
-        if m.sides is None:
-            assert m.direction(0.5) == m.direction(-0.5) == ""
-            return
-        assert m.ideal is not None
-        assert m.direction(m.ideal) == ""
-        words = {
-            "spread": ("too extreme", "too moderate"),
-            "midpoint": ("overconfident at 0.5", "underconfident at 0.5"),
-        }.get(m.info.sign_of, ("overconfident", "underconfident"))
-        assert (m.direction(m.ideal + 0.1), m.direction(m.ideal - 0.1)) == (
-            words if m.info.above == "over" else words[::-1]
-        )
 
 
 @pytest.mark.parametrize("lens", ["binary", "class:2", "classwise", "pair:0,1", "top_label"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,10 +9,8 @@ import pytest
 from scipy import stats
 
 import calibrant as cal
-from calibrant.metrics.bin.variation import MEASURES, SimulatedVariation
-from tests.calling import call, raises
-
-from ..oracles.vector_definitions import VARIATIONS
+from calibrant.metrics.bin.variation import MEASURES
+from tests.calling import call
 
 STANDARD = [name for name in MEASURES if name not in ("confidence", "gini", "freeman_variation_ratio")]
 
@@ -36,27 +32,6 @@ def labels(rng: np.random.Generator, probs: np.ndarray, power: float = 1.0) -> n
     truth = probs**power
     truth /= truth.sum(axis=1, keepdims=True)
     return (rng.random((len(probs), 1)) >= np.cumsum(truth, axis=1)[:, :-1]).sum(axis=1)
-
-
-@pytest.mark.parametrize("k", [2, 3, 4, 7, 100])
-def test_uniform_vectors_have_variation_1_and_certain_ones_0(k: int) -> None:
-    for name in STANDARD:
-        assert value(name, np.full(k, 1 / k)) == pytest.approx(1, abs=1e-12), name
-        assert value(name, np.eye(k)[0]) == pytest.approx(0, abs=1e-12), name
-    assert value("freeman_variation_ratio", np.full(k, 1 / k)) == pytest.approx(1 - 1 / k)
-    assert value("gini", np.full(k, 1 / k)) == pytest.approx(1 - 1 / k)
-
-
-@pytest.mark.parametrize("frequencies", [(2, 1, 1), (4, 2, 1, 1), (0, 3, 5, 0, 1), (7, 6), (5, 5, 5, 1)])
-def test_indices_agree_with_the_formulas_in_frequencies(frequencies: tuple[int, ...]) -> None:
-    total = sum(frequencies)
-    for name in MEASURES:
-        if name != "confidence":
-            shares = [Fraction(f, total) for f in frequencies]
-            assert value(name, shares) == pytest.approx(float(VARIATIONS[name](shares)), abs=1e-13), name
-    for name in ("wilcox_variation_ratio", "avdev", "mndif", "varnc", "stdev"):
-        own = VARIATIONS[name]([Fraction(f) for f in frequencies])  # the formulas hold for counts as well
-        assert value(name, np.array(frequencies) / total) == pytest.approx(float(own), abs=1e-13), name
 
 
 def test_the_ratios_of_freeman_and_wilcox_have_their_names() -> None:
@@ -115,42 +90,6 @@ def test_bad_functions(function: Any, message: str) -> None:
 # The debiased form.
 
 
-@pytest.mark.parametrize("name", ["entropy", "mndif"])
-def test_expected_value_under_calibration_is_0(name: Any) -> None:
-    """Exactly, over all labels of four rows with three classes; only mean and variance of the reference are simulated."""
-    p = np.array([[0.6, 0.3, 0.1], [0.6, 0.3, 0.1], [0.2, 0.4, 0.4], [1.0, 0.0, 0.0]])
-    view = cal.Predictions([0] * 4, p)
-    simulated = SimulatedVariation(cal.vce_db.views(view)[0], name, cal.EqualWidth(2))
-    null = simulated.draw(np.random.default_rng(1), 20_000)
-    mean = terms = 0.0
-    for y in itertools.product(range(3), repeat=4):
-        chance = float(np.prod(p[np.arange(4), y]))
-        if chance:
-            of = SimulatedVariation(
-                cal.vce_db.views(cal.Predictions(list(y), p, classes=[0, 1, 2]))[0], name, cal.EqualWidth(2)
-            )
-            square = np.square(of.observed - null.mean(axis=0)) @ of.share
-            mean += chance * float(of.corrected(of.observed, null) @ of.share)
-            terms += chance * float(square)
-    assert terms > 0.005  # what is removed
-    assert mean == pytest.approx(0, abs=0.03 * terms)
-
-
-def test_value_does_not_depend_on_the_order_of_rows_or_classes() -> None:
-    rng = np.random.default_rng(5)
-    p = rows(rng, 61, 4, "eighths")
-    y, counts = labels(rng, p), rng.integers(1, 4, 61)
-    order, classes = rng.permutation(61), rng.permutation(4)
-    expected = cal.vce_db(cal.Predictions(y, p, counts=counts))
-    assert cal.vce_db(cal.Predictions(y[order], p[order], counts=counts[order])) == expected
-    assert cal.vce_db(np.repeat(y, counts), np.repeat(p, counts, axis=0)) == pytest.approx(expected, rel=1e-12)
-    smooth = rows(rng, 61, 4)
-    assert cal.vce_db(np.argsort(classes)[y], smooth[:, classes]) == pytest.approx(cal.vce_db(y, smooth), rel=1e-12)
-    assert cal.vce_db(y, p, rng=1) != cal.vce_db(y, p, rng=2)
-    with raises(cal.errors.ArgumentError, "n_draws"):
-        cal.vce_db(y, p, n_draws=1)
-
-
 @pytest.mark.parametrize(
     ("metric", "options"), [("vce", {}), ("vce", {"norm": 2, "bins": 3}), ("vce_db", {"n_draws": 5})]
 )
@@ -161,30 +100,3 @@ def test_simulated_ranks_give_the_null_distribution_of_simulated_labels(metric: 
     fast = call(cal.assess, labels(rng, p), p, metric=metric, n_resamples=200, rng=1, **options).null
     slow = [getattr(cal, metric)(labels(rng, p), p, **options) for _ in range(200)]
     assert stats.ks_2samp(fast, slow).pvalue > 1e-3
-
-
-def rejections(metric: str, n: int, k: int, kind: str, repeats: int, power: float = 1.0) -> float:
-    rng = np.random.default_rng(11)
-    found = []
-    for seed in range(repeats):
-        p = rows(rng, n, k, kind)
-        y = labels(rng, p, power)
-        found.append(cal.assess(y, p, metric=metric, n_resamples=39, rng=seed).pvalue <= 0.05)
-    return float(np.mean(found))
-
-
-@pytest.mark.parametrize("metric", ["vce", "vce_db"])
-@pytest.mark.parametrize(
-    ("n", "k", "kind"), [(17, 4, "ties"), (50, 4, "eighths"), (60, 100, "smooth"), (61, 100, "ties")]
-)
-def test_size(metric: str, n: int, k: int, kind: str, deep: bool) -> None:
-    repeats = 2000 if deep else 20
-    size = rejections(metric, n, k, kind, repeats)
-    assert size <= stats.binom.isf(1e-4, repeats, 0.05) / repeats
-
-
-def test_few_rows_of_many_classes_need_the_debiased_form(deep: bool) -> None:
-    """The variation of 60 labels of 100 classes is below that of their distribution: overconfidence brings it closer."""
-    repeats = 200 if deep else 20
-    assert rejections("vce", 60, 100, "smooth", repeats, power=0.6) <= 0.05
-    assert rejections("vce_db", 60, 100, "smooth", repeats, power=0.6) > 0.3

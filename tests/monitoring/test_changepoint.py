@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, InputError, LensError, ShapeError, WeightsNotSupportedError
 from calibrant.monitoring.changepoint import EDetector, locate_change, start_detector
 from calibrant.monitoring.sequential import Alternatives
 from calibrant.views.view import View
@@ -157,24 +156,3 @@ def test_one_row_and_no_alarm() -> None:
     found = locate_change(rows_of([1], [0.5]))
     assert found.index == 0
     assert found.to_dict()["n"] == 1
-
-
-def test_refusals() -> None:
-    with pytest.raises(ArgumentError, match="run_length: must be a finite number above 1; got 1; for example 1000"):
-        start_detector(run_length=1)
-    with pytest.raises(ArgumentError, match="kind: must be 'sr' or 'cusum'; got 'ewma'"):
-        start_detector(run_length=10, kind="ewma")  # type: ignore[arg-type]
-    with pytest.raises(
-        ArgumentError, match="alternatives: a learner is not supported here; use fixed shifts and slopes"
-    ):
-        start_detector(run_length=10, alternatives=Alternatives())
-    with pytest.raises(ShapeError, match="windows: is empty; pass a list of windows"):
-        locate_change([])
-    with pytest.raises(LensError, match="windows: have different lenses; use one lens"):
-        locate_change([cal.Sketch.of(Y, B), cal.Sketch.of(Y, B, lens="top_label")])
-    with pytest.raises(LensError, match="window: has the lens 'binary'; expected 'top_label'; use one lens"):
-        start_detector(run_length=10).update(cal.Sketch.of(Y, B))
-    with pytest.raises(WeightsNotSupportedError, match="weight"):
-        locate_change([View(B, Y.astype(np.uint8), np.arange(1, 11) / 3, "importance")])
-    with pytest.raises(InputError, match="to_dict"):
-        EDetector.of_dict({})

@@ -12,17 +12,9 @@ from scipy import stats
 from scipy.spatial.distance import jensenshannon
 
 import calibrant as cal
-from calibrant.errors import (
-    ArgumentError,
-    LensError,
-    UndefinedMetricError,
-    UnknownArgumentError,
-    WeightsNotSupportedError,
-)
 from calibrant.inference.seeds import generator, seed_of
 from calibrant.monitoring import drift as drifts
 from calibrant.monitoring.drift import DriftReport, DriftResult, Sample, score_drift
-from calibrant.views.view import View
 
 PLACES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 H = (Sample.of(PLACES, [10, 20, 40, 20, 10]), Sample.of(PLACES, [5, 15, 35, 30, 15]))
@@ -216,28 +208,6 @@ def test_same_seed_same_bits() -> None:
     assert drift("wasserstein", x, y, rng=3).pvalue == drift("wasserstein", x, y, rng=3).pvalue
     order = rng.permutation(100)
     assert drift("wasserstein", x[order], y, rng=3) == drift("wasserstein", x, y, rng=3)
-
-
-def test_refusals() -> None:
-    with pytest.raises(
-        UnknownArgumentError,
-        match=r"statistics: unknown distance 'hellinger'; choose one of \['energy_distance', 'jensen_shannon', 'ks_2samp', 'mean_shift', 'psi', 'wasserstein'\]",
-    ):
-        score_drift(B, W, statistics=("psi", "hellinger"))
-    with pytest.raises(ArgumentError, match="different names"):
-        score_drift(B, W, statistics=("psi", "psi"))
-    with pytest.raises(
-        UndefinedMetricError, match="score_drift: window has no rows; wait for more data, or use a longer window"
-    ):
-        score_drift(B, cal.Sketch.empty("binary"))
-    top = cal.Sketch.of([0, 1], [0.7, 0.9], lens="top_label")
-    with pytest.raises(LensError, match="window: has the lens 'top_label', and the reference 'binary'; use one lens"):
-        score_drift(cal.Sketch.of([0, 1], [0.7, 0.9]), top)
-    with pytest.raises(ArgumentError, match="alpha"):
-        score_drift(B, W, alpha=0)
-    weighted = View(np.array([0.2, 0.7]), None, np.array([0.5, 1.5]), "importance")
-    with pytest.raises(WeightsNotSupportedError, match="sample_weight"):
-        score_drift(B, weighted)
 
 
 def test_words_never_claim_calibration() -> None:

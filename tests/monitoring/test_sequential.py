@@ -12,7 +12,6 @@ import pytest
 from scipy import stats
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, InputError, InputTypeError, LensError, WeightsNotSupportedError
 from calibrant.inference.simulation.warps import temperature
 from calibrant.monitoring.sequential import Alternatives, Counted, EProcess, Memory, start_eprocess
 from calibrant.views.view import View
@@ -62,15 +61,8 @@ def test_published_top_label() -> None:
     view = cal.views.lenses.parse_lens("top_label", rows).views(rows)[0]
     alternatives = Alternatives(shifts=(-0.5,), slopes=(), learner=None)
     wanted = [
-        0.8370888059,
-        1.0957830187,
-        0.9172676986,
-        1.1419236764,
-        0.9066566856,
-        1.18685018,
-        1.4775319385,
-        1.3078463848,
-    ]
+        0.8370888059, 1.0957830187, 0.9172676986, 1.1419236764, 0.9066566856, 1.18685018, 1.4775319385, 1.3078463848,
+    ]  # fmt: skip
     np.testing.assert_allclose(path(alternatives, view.score, view.outcome), wanted, atol=5e-9)
 
 
@@ -214,40 +206,6 @@ def test_first_crossing_is_kept() -> None:
     assert state.reached_window == first == state.reached_rows
     assert state.rejected
     assert state.pvalue <= 0.05
-
-
-def test_refusals() -> None:
-    state = start_eprocess(lens="top_label")
-    with pytest.raises(LensError, match="window: has the lens 'binary'; expected 'top_label'; use one lens"):
-        state.update(cal.Sketch.of(Y, B))
-    with pytest.raises(InputTypeError, match="labelled Sketch or View"):
-        state.update([0.5, 0.6])
-    with pytest.raises(WeightsNotSupportedError, match="sample_weight"):
-        state.update(View(B, Y.astype(np.uint8), np.linspace(0.5, 1, 10), "importance", lens="top_label"))
-    with pytest.raises(InputError, match="without labels"):
-        state.update(View(B, None, lens="top_label"))
-    with pytest.raises(ArgumentError, match=r"alpha: must lie between 0 and 1; got 1; for example 0\.05"):
-        start_eprocess(alpha=1)
-    for words, message in (
-        ({"shifts": (0.0,)}, "shifts"),
-        ({"slopes": (1.0,)}, "slopes"),
-        ({"learner": "newton"}, "learner"),
-        (
-            {"shifts": (), "slopes": (), "learner": None},
-            "shifts: at least one alternative is required; give shifts, slopes or a learner",
-        ),
-        ({"shifts": [0.5]}, "tuple"),
-    ):
-        with pytest.raises(ArgumentError, match=message):
-            Alternatives(**words)
-    for plain in (
-        {},
-        {**state.to_dict(), "logs": [0.0]},
-        {**state.to_dict(), "alternatives": {**state.to_dict()["alternatives"], "edges": [0.0, 0.5, 1.0]}},
-        {k: v for k, v in state.to_dict().items() if k != "rows"},
-    ):
-        with pytest.raises(InputError, match="to_dict"):
-            EProcess.of_dict(plain)
 
 
 def test_results_can_be_shown() -> None:

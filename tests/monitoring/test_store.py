@@ -17,7 +17,7 @@ from calibrant.monitoring.ingest import minus, read_ids, sketch_of
 from calibrant.monitoring.labelfree import top_view
 from calibrant.monitoring.queries import Part
 from calibrant.monitoring.store import Store
-from calibrant.monitoring.windows import WindowRule, read_duration, read_time, read_times, window_rule
+from calibrant.monitoring.windows import WindowRule, read_time, read_times, window_rule
 
 RNG = np.random.default_rng(2)
 SCORE = RNG.random(200).round(2)
@@ -123,7 +123,6 @@ def test_missing_labels_counted_as_negative() -> None:
 def test_confidence_in_the_predicted_class() -> None:
     found = top_view(sketch_of(SCORE, YES, "binary"))
     top = cal.Sketch.of(YES, SCORE, lens="top_label").view()
-    assert found is not None
     assert found.mean(found.score) == pytest.approx(top.mean(top.score), abs=1e-12)
     assert found.mean(found.outcome) == pytest.approx(top.mean(top.outcome), abs=1e-12)
     assert top_view(sketch_of(SCORE, YES, "class:cat")) is None
@@ -185,25 +184,6 @@ def test_days_of_a_time_zone(zone: str | None, every: str, when: str, window: st
     assert WindowRule.of_dict(rule.to_dict()) == rule
 
 
-@pytest.mark.parametrize(
-    ("words", "argument"),
-    [
-        ({"every": "1d", "time_zone": "Europe/Berln"}, "time_zone"),
-        ({"every": "1d", "time_zone": "../../etc/passwd"}, "time_zone"),
-        ({"every": "1d", "time_zone": 3}, "time_zone"),
-        ({"every": "6h", "time_zone": "Europe/Berlin"}, "time_zone"),
-        ({"every": 5, "time_zone": "Europe/Berlin"}, "time_zone"),
-        ({"every": 5, "season": "week"}, "season"),
-        ({"every": "5h", "season": "week"}, "season"),
-        ({"every": "1d", "season": "year"}, "season"),
-    ],
-)
-def test_bad_time_zones(words: dict[str, object], argument: str) -> None:
-    with pytest.raises(cal.errors.ArgumentError) as caught:
-        window_rule(**words)
-    assert caught.value.argument == argument
-
-
 def test_times_in_many_forms_agree() -> None:
     import datetime
 
@@ -225,42 +205,12 @@ def test_times_in_many_forms_agree() -> None:
         assert read_times(form, 2).tolist() == wanted
     assert read_times(pd.Timestamp(texts[0]), 2).tolist() == [wanted[0]] * 2
     assert read_times(datetime.date(2026, 3, 1), 1).tolist() == wanted[:1]
+    assert read_time("20260301") == wanted[0]
 
 
-@pytest.mark.parametrize(
-    ("when", "message"),
-    [
-        ([1, 2], "expected times, got int64"),
-        (["2026-01-01", "soon"], "'soon' is not a time in row 1"),
-        (np.array(["2026-01-01", "NaT"], "datetime64[D]"), "missing time in row 1"),
-        (["2026-01-01"] * 3, "expected 2 times, one for each row; got 3"),
-        (np.array(["2026-01-01", "50000-01-01"], "datetime64[s]"), "in the years 1 to 9999; .* in row 1"),
-        (np.ma.masked_array(np.array(["2026-01-01"] * 2, "datetime64[us]"), [False, True]), "missing time in row 1"),
-    ],
-)
-def test_bad_times_are_named(when: object, message: str) -> None:
-    with pytest.raises((InputError, TypeError), match=f"when: .*{message}"):
-        read_times(when, 2)
-
-
-@pytest.mark.parametrize("text", ["", "1", "d", "0d", "-1d", "1.5h", "1 month", 3, None])
-def test_bad_durations(text: object) -> None:
-    with pytest.raises(cal.errors.ArgumentError, match="every: must be a positive integer followed by"):
-        read_duration(text, "every")
-
-
-def test_numbers_are_no_times_though_python_reads_some() -> None:
-    assert read_time("20260131") == read_time("2026-01-31")
-    for digits in ("1767225600", "1767101600000", "17671016000"):  # the second and third would be of the year 1767
-        with pytest.raises(InputError, match=f"when: '{digits}' is not a time"):
-            read_time(digits)
-
-
-def test_ids_that_a_float_cannot_hold_are_refused() -> None:
+def test_ids_are_read_as_text() -> None:
     assert read_ids(np.array([7.0, 2.0**53 - 1]), 2) == ["7", "9007199254740991"]
     assert read_ids([2**64 - 1, 2**64 - 2], 2) == ["18446744073709551615", "18446744073709551614"]
-    with pytest.raises(InputError, match=r"ids: 9007199254740992\.0 is a float so large .* in row 1"):
-        read_ids(np.array([7.0, 2.0**53]), 2)
 
 
 def test_a_status_does_not_need_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,8 +228,3 @@ def test_a_status_does_not_need_to_write(tmp_path: Path, monkeypatch: pytest.Mon
         monitor.acknowledge()
     other.close()
     assert monitor.status().to_json() == locked
-
-
-def test_an_id_that_is_not_text_is_refused() -> None:
-    with pytest.raises(InputError, match=r"ids: 'b\\ud800' is not valid Unicode text, .* in row 1; check the encoding"):
-        read_ids(["a", "b\ud800"], 2)

@@ -46,19 +46,6 @@ def test_bandwidths() -> None:
         assert cal.bkde(*data) == cal.bkde(*data, bandwidth=1)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_weighted_quantiles_are_those_of_repeated_rows(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    score, counts = np.sort(rng.random(20)), rng.integers(1, 5, 20)
-    repeated = np.repeat(score, counts)
-    for share in (0.0, 0.1, 0.25, 0.5, 0.75, 1.0):
-        found = bandwidths.window_mean(score, counts.astype(float), share, float(counts.sum()))
-        assert math.isclose(found, np.quantile(repeated, share), rel_tol=1e-13)
-        # Only ratios matter, and equal ratios are unit weights.
-        scaled = bandwidths.window_mean(score, np.full(20, 0.3), share, 20.0)
-        assert math.isclose(scaled, np.quantile(score, share), rel_tol=1e-12)
-
-
 def test_equal_quartiles_leave_the_deviation() -> None:
     p = [0.5] * 8 + [0.1, 0.9]
     y = [0, 1] * 5
@@ -88,21 +75,6 @@ def test_many_classes_and_zeros_do_not_underflow() -> None:
         assert 0 <= cal.dkde(y, p, bandwidth=width) <= 2
     order = rng.permutation(120)
     assert math.isclose(cal.dkde(np.argsort(order)[y], p[:, order]), cal.dkde(y, p), rel_tol=1e-9)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("kind", ["uniform", "sure", "beta"])
-def test_lattices_change_hardly_anything(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    y, p = draw(3000, 7, kind)
-    assert len(p) > gaussian.DIRECT
-
-    def values() -> list[float]:
-        found = [metric(y, p, bandwidth=width) for metric in (cal.msce, cal.sece) for width in (0.05, 0.004)]
-        return [*found, cal.ls_ece(y, p), *(cal.bkde(y, p, bandwidth=width) for width in (0.1, 1e-3, 1e-5))]
-
-    fast, slow = values(), values_by_pairs(monkeypatch, values)
-    assert fast[:5] == pytest.approx(slow[:5], abs=1e-9)
-    assert fast[5:] == pytest.approx(slow[5:], abs=1e-6)
 
 
 def values_by_pairs(monkeypatch: pytest.MonkeyPatch, values: Callable[[], list[float]]) -> list[float]:

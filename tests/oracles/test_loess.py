@@ -122,19 +122,3 @@ def test_no_logistic_curve_of_separated_outcomes(smoother: str) -> None:
     for y in (P > 0.5, np.ones(10)):
         with pytest.raises(cal.errors.UndefinedMetricError, match="ici"):
             cal.ici(y.astype(int), P, smoother=smoother)
-
-
-def test_eci_of_several_classes() -> None:
-    rng = np.random.default_rng(5)
-    p = rng.dirichlet([1, 1, 1], 4000)
-    true = np.array([rng.choice(3, p=row) for row in p])
-    bold = p**2 / (p**2).sum(axis=1, keepdims=True)
-    off = (100 / 2) * np.square(bold - p).sum(axis=1).mean()
-    assert cal.eci(true, p) < 0.3
-    for smoother in ("auto", "loess"):
-        assert cal.eci(true, bold, smoother=smoother) == pytest.approx(off, rel=0.25)
-    assert cal.eci(true, p, relative=True) < 0.05 < cal.eci(true, bold, relative=True) < 1
-    assert cal.eci(true, p, penalty=1e12) < 1e-9  # the forecast itself
-    ten = rng.dirichlet(np.ones(10), 200)
-    y = rng.integers(0, 10, 200)
-    assert cal.eci(y, ten) == cal.eci(y, ten, smoother="loess")

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.optimize import isotonic_regression, lsq_linear
+from scipy.optimize import isotonic_regression
 
 from calibrant.errors import ArgumentError, CalibrantWarning, GroupError
 from calibrant.recalibration.adjust import OffsetAdjustment, PriorShift, prior_shift_em
@@ -20,13 +20,11 @@ from calibrant.recalibration.binary import (
 from calibrant.recalibration.binning import (
     BayesianBinning,
     HistogramBinning,
-    near_isotonic_path,
 )
 from calibrant.recalibration.class_temperature import MiscalibrationAwareTemperature
 from calibrant.recalibration.grouped import GroupCalibration, MultiCalibration
 from calibrant.recalibration.methods import TYPES
-from calibrant.recalibration.ordered import ConsistencyCalibration, IntraOrderPreserving, winning_shares
-from calibrant.recalibration.scaling import TemperatureScaling
+from calibrant.recalibration.ordered import winning_shares
 from calibrant.recalibration.venn import VennAbers
 from calibrant.validation.references import compare, load
 from tests.calling import raises
@@ -183,24 +181,6 @@ def test_bins_of_scores_that_are_neighbours_in_floating_point():
     assert np.column_stack([low, high]) == pytest.approx(wanted)
 
 
-def test_near_isotonic_path_solves_its_problem():
-    rng = np.random.default_rng(0)
-    for _ in range(30):
-        k = int(rng.integers(2, 10))
-        weight = rng.integers(1, 5, k).astype(float)
-        events = np.floor(rng.random(k) * (weight + 1))
-        penalties, fits, _ = near_isotonic_path(weight, events)
-        falls = np.eye(k)[:-1] - np.eye(k, k=1)[:-1]
-        for penalty, fit in zip(penalties[1:], fits[1:], strict=True):
-            # The dual: a force in [0, penalty] between neighbours.
-            force = lsq_linear(
-                (falls / np.sqrt(weight)).T, events / np.sqrt(weight), bounds=(0, penalty), method="bvls"
-            ).x
-            assert fit == pytest.approx((events - falls.T @ force) / weight, abs=1e-8)
-        assert fits[0] == pytest.approx(events / weight)
-        assert fits[-1] == pytest.approx(isotonic_regression(events / weight, weights=weight).x)
-
-
 # Venn-Abers
 
 
@@ -324,18 +304,6 @@ def test_miscalibration_aware_temperature(centre, factor, temperatures):
     assert calibrator.temperature_ == pytest.approx(temperatures, abs=5e-11)
 
 
-def test_intra_order_preserving_of_one_piece_is_temperature_scaling():
-    rng = np.random.default_rng(2)
-    probs = rng.dirichlet(np.ones(4), 400)
-    y = np.array([rng.choice(4, p=row**1.5 / (row**1.5).sum()) for row in probs])
-    one, temperature = IntraOrderPreserving(pieces=1).fit(probs, y), TemperatureScaling().fit(probs, y)
-    assert at(one, probs) == pytest.approx(at(temperature, probs), abs=1e-5)
-    z = np.log(probs)
-    assert at(IntraOrderPreserving(input="logit").fit(z, y), z) == pytest.approx(
-        at(IntraOrderPreserving().fit(probs, y), probs)
-    )
-
-
 def test_consistency_values():
     z = np.log([[0.7, 0.2, 0.1]])
     assert winning_shares(z, 1.0, "gaussian")[0] == pytest.approx([0.7710292806, 0.1712443004, 0.0577264189], abs=5e-11)
@@ -362,24 +330,6 @@ def test_consistency_shares_are_those_of_draws(noise):
         for own in (np.arange(20), logits.argmax(axis=1), logits.argmin(axis=1)):
             alone = winning_shares(logits, strength, noise, own)
             assert alone == pytest.approx(shares[np.arange(20), own], rel=1e-12, abs=1e-15)
-
-
-@pytest.mark.parametrize("noise", ["gaussian", "uniform"])
-def test_consistency_strength_is_likeliest(noise):
-    rng = np.random.default_rng(6)
-    probs = rng.dirichlet(np.ones(3), 300)
-    y = np.array([rng.choice(3, p=row) for row in probs])
-    calibrator = ConsistencyCalibration(noise=noise).fit(probs, y)
-
-    def loss(strength):
-        shares = winning_shares(np.log(probs), strength, noise)
-        return -np.log(np.maximum(shares[np.arange(300), y], 1e-12)).mean()
-
-    around = calibrator.strength_ * np.exp(np.linspace(-0.3, 0.3, 61))
-    assert loss(calibrator.strength_) <= min(loss(s) for s in around) + 1e-9
-    assert at(ConsistencyCalibration(noise=noise, strength=0.5).fit(probs, y), probs) == pytest.approx(
-        winning_shares(np.log(probs), 0.5, noise)
-    )
 
 
 # Groups

@@ -200,7 +200,7 @@ def test_all_notes_that_apply_are_shown() -> None:
             "method",
             lambda y, p: cal.recalibrate(y, p, method=cal.PlattScaling(input="logit")),
         ),
-        (cal.errors.ArgumentError, "loss", lambda y, p: cal.recalibrate(y, p, loss="ece")),
+        (cal.errors.ArgumentError, "loss", lambda y, p: cal.recalibrate(y, p, loss="uce")),
         (cal.errors.ArgumentError, "level", lambda y, p: cal.recalibrate(y, p, level=1)),
         (cal.errors.ArgumentError, "folds", lambda y, p: cal.recalibrate(y, p, folds=2)),
         (cal.errors.UndefinedMetricError, "y_true", lambda y, p: cal.recalibrate(y[:6], p[:6])),

@@ -188,38 +188,6 @@ def test_pairs_of_classes_are_coupled(k: int) -> None:
         assert found.sum(axis=1) == pytest.approx(1)
 
 
-def own_ends(n: int, repetitions: int, seed: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """For new rows of as many data sets: the end of the interval that belongs to the outcome, the outcome, the cross prediction, the truth."""
-    rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(repetitions):
-        truth = rng.beta(0.6, 1.2, n + 1)
-        score = np.round(truth**3, 2)  # miscalibrated, with ties
-        y = (rng.random(n + 1) < truth).astype(int)
-        single = fitted(cal.VennAbers(), score[:-1], y[:-1])
-        cross = fitted(cal.CrossVennAbers(folds=3), score[:-1], y[:-1])
-        ends = [float(end[0]) for end in single.predict_interval(score[-1:])]
-        # Rounded: the last digits of equal means depend on the outcome, and would tell it at the edges of bins.
-        found.append((round(ends[y[-1]], 9), y[-1], at(cross, score[-1:])[0, 1], truth[-1]))
-    own, outcome, merged, truth = np.array(found).T
-    return own, outcome, merged, truth
-
-
-def test_one_end_of_the_interval_is_calibrated(deep: bool) -> None:
-    """E[Y | p_Y] = p_Y for exchangeable rows (Vovk et al. 2015), whatever the scores are worth."""
-    own, outcome, merged, truth = own_ends(25, 20_000 if deep else 200, 3)
-    edges = np.quantile(own, np.linspace(0, 1, 6)[1:-1])
-    place = np.searchsorted(edges, own)
-    worst = 0.0
-    for b in np.unique(place):
-        rows = place == b
-        spread = math.sqrt(float((own * (1 - own))[rows].sum())) + 1e-9  # of ends that are 0 or 1, none may fail
-        worst = max(worst, abs(float((outcome - own)[rows].sum())) / spread)
-    assert worst < 3.3  # five bins
-    # The merged probability of folds of eight rows is drawn towards 1/2: by 0.05 on average, where the mean is 0.33.
-    assert 0.02 < float((merged - truth).mean()) < 0.08
-
-
 # Beta calibration
 
 

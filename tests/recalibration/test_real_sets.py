@@ -21,19 +21,6 @@ def problem(request: pytest.FixtureRequest, data_folder: Path) -> Any:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "histogram_levels"])  # for few levels only
-def test_probabilities_are_valid_and_columns_keep_their_order(name: str, problem: Any) -> None:
-    before, labels = problem.test
-    after = calibrators.predicted(name, problem)
-    assert after.shape == before.shape
-    assert ((after >= 0) & (after <= 1)).all()
-    assert np.abs(after.sum(axis=1) - 1).max() <= 1e-12
-    if METHODS[name]().keeps_argmax:
-        assert (after.argmax(axis=1) == before.argmax(axis=1)).all()
-    # Columns in another order would be right far less often.
-    assert (after.argmax(axis=1) == labels).mean() > (before.argmax(axis=1) == labels).mean() - 0.05
-
-
 @pytest.mark.parametrize("name", ["temperature", "platt", "vector", "beta", "venn_abers", "intra_order_preserving"])
 def test_maps_of_few_parameters_do_little_harm(name: str, problem: Any) -> None:
     labels = problem.test.labels

@@ -147,12 +147,6 @@ def test_matrix_of_few_rows_takes_a_penalty_of_one():
     assert MatrixScaling().fit(*D).penalty_ == 1
 
 
-@pytest.mark.deep
-def test_matrix_chooses_its_penalty_from_the_list():
-    probs, labels = drawn(120, 3)
-    assert MatrixScaling().fit(probs, labels).penalty_ in 10.0 ** np.arange(-3, 3)
-
-
 def test_ensemble_temperature():
     calibrator = EnsembleTemperature().fit(*D)
     assert calibrator.temperature_ == pytest.approx(1.0450839947, abs=1e-7)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from html import unescape
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli import main
 from calibrant.cli.workflow import means_of
 from calibrant.reporting import Report
 from calibrant.reporting.content import BeforeAfter, Change
@@ -69,35 +65,6 @@ def test_every_form_has_the_section(found: Report) -> None:
     assert "Before and after" not in plain.to_markdown() + plain.to_html()
 
 
-def test_the_threshold_is_that_of_the_validation_data(tmp_path: Path) -> None:
-    rng = np.random.default_rng(4)
-    for name in ("v", "t"):
-        true = rng.beta(0.3, 0.3, 1500)
-        rows = {"y": (rng.random(1500) < true).astype(int), "p": true**2}
-        pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
-    words = ["run", "--validation", tmp_path / "v.csv", "--test", tmp_path / "t.csv", "--out", tmp_path / "o"]
-    with pytest.raises(SystemExit):
-        main(
-            [
-                *map(str, words),
-                "--metrics",
-                "nll",
-                "--level",
-                "0.5",
-                "--resamples",
-                "20",
-                "--method",
-                "platt",
-                "--accuracy",
-                "0.9",
-            ]
-        )
-    told = json.loads((tmp_path / "o" / "metrics.json").read_text())
-    page = unescape((tmp_path / "o" / "report.html").read_text(encoding="utf-8"))
-    assert number(told["threshold"]["threshold"]) in page
-    assert f"accuracy {1 - told['threshold_on_test']['risk']:.1%}, coverage" in page
-
-
 def means(y: object, p: object, **words: object) -> list[str]:
     return means_of(call(cal.evaluate, y, p, metrics="ece", **words).header)
 
@@ -125,9 +92,3 @@ def test_means_put_what_is_off_first() -> None:
     first, second = means(y, p)
     assert first == "overconfident: mean confidence 95.0%, accuracy 80.0%"
     assert second.startswith("mean predicted probability 50.0%")
-
-
-def test_verdict_never_claims_calibration() -> None:
-    for y, p in (([0, 1], [0.5, 0.5]), ([0, 0], [0.9, 0.9]), ([1, 1], [0.6, 0.6])):
-        sentence = cal.report(y, p, metrics="ece", level=None, n_resamples=19, recalibration=False).verdict.sentence
-        assert not re.search(r"\b(well )?calibrated\b", sentence)

@@ -31,7 +31,6 @@ def found() -> Report:
 
 def test_the_part_holds_the_summary_and_the_curves(found: Report) -> None:
     part = found.clinical
-    assert part is not None
     own = cal.clinical.summary(Y, RISK, level=0.5, n_resamples=20, rng=0)
     assert part.summary.rows == own.rows
     assert part.summary.outcome == "death"
@@ -39,7 +38,6 @@ def test_the_part_holds_the_summary_and_the_curves(found: Report) -> None:
     assert part.curve.distribution.events.sum() == Y.sum()
     assert part.curve.distribution.others.sum() == (1 - Y).sum()
     net = cal.decision.net_benefit(Y, RISK, thresholds=[0.2])
-    assert part.benefit is not None
     at = part.benefit.threshold.tolist().index(0.2)
     assert part.benefit["model"].net_benefit[at] == pytest.approx(net.net_benefit[0])
     assert part.benefit.treat_all.net_benefit[at] == pytest.approx(net.treat_all[0])
@@ -124,7 +122,6 @@ def test_dropped_rows_and_subgroups_beyond_the_first_are_stated() -> None:
         **FAST,
     )
     part = found.clinical
-    assert part is not None
     assert len(part.subgroups) == 30
     assert "30 of 40 subgroups are shown; validate_by_group has all of them" in part.notes
     assert "1 of 301 rows dropped" in item(cal.reporting.tripod(part.summary), "11")

@@ -20,6 +20,7 @@ from scipy.stats import binom
 import calibrant as cal
 from calibrant import Predictions
 from calibrant.errors import ArgumentError, FileError, InputTypeError
+from calibrant.inference.gaps import gap_pvalues, sums_by
 from calibrant.inference.intervals import interval
 from calibrant.inference.multiplicity import adjust
 from calibrant.inference.significance import assess
@@ -34,7 +35,6 @@ from calibrant.reporting.recalibration import sampled_rows
 from calibrant.reporting.settings import Settings
 from calibrant.reporting.thresholding import find_threshold
 from calibrant.reporting.verdict import _detectable
-from calibrant.reporting.weaknesses import gap_pvalues, sums_by
 from calibrant.reporting.wording import percents
 from calibrant.views.view import View
 from tests.calling import call
@@ -231,7 +231,6 @@ def test_what_is_not_found_is_not_called_calibrated() -> None:
     shown = re.search(
         r"The test detects a difference of ([0-9.]+) percentage points or more with at least 80% power", found.sentence
     )
-    assert shown is not None
     assert 100 * found.detectable <= float(shown[1]) < 105 * found.detectable
     assert not re.search(r"\bcalibrated\b", found.sentence)
 

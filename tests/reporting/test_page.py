@@ -25,7 +25,6 @@ GROUP = np.array(["a", "b"])[np.arange(800) % 2]
 def embedded(page: str) -> dict[str, Any]:
     """The data of the script."""
     found = re.search(r'<script type="application/json" id="cells">(.*?)</script>', page)
-    assert found is not None
     return dict(json.loads(found[1]))
 
 

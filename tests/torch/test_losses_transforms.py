@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,15 +12,6 @@ from torch import Tensor
 from calibrant.torch.losses import kernel
 
 from .loss_cases import ALL, HARD_ONLY, NAMES, batch, loss_of, named
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
 
 FIRST = list({case[0]: case for case in reversed(ALL)}.values())  # one form of each loss
 COMPILED = [(case, False) for case in FIRST] + [(("focal_loss", {}), True), (("kde_ece_loss", {}), True)]

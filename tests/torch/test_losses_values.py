@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor
 
 import calibrant as cal
@@ -47,14 +44,6 @@ SAME: list[Twin] = [
     ("kde_ece_loss", {"lens": "auto"}, "bkde", {}),
     ("kde_ece_loss", {"lens": "top_label", "bandwidth": 0.1}, "bkde", {"lens": "top_label", "bandwidth": 0.1}),
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def batch(classes: int, rows: int = 80, seed: int = 0, scale: float = 2.0) -> tuple[Tensor, Tensor]:
@@ -186,23 +175,9 @@ def test_the_entropic_difference_leaves_underconfidence_alone() -> None:
     loss = losses.ecd_loss(logits, torch.tensor([0]), form="over")
     loss.backward()
     assert loss.item() == 0
-    assert logits.grad is not None
     assert logits.grad.abs().max().item() == 0
     assert losses.ecd_loss(logits, torch.tensor([1]), form="over").item() > 0
     assert losses.ecd_loss(logits, torch.tensor([0])).item() > 0  # the absolute form does not
-
-
-def test_published_values_of_the_kernels() -> None:
-    score = torch.tensor([0.1, 0.4, 0.8, 0.9], dtype=torch.float64)
-    logits = torch.stack([(1 - score).log(), score.log()], 1)
-    y = torch.tensor([0, 1, 1, 1])
-    assert losses.mmce_loss(logits, y).item() == pytest.approx(0.1780944313, abs=1e-10)
-    assert losses.mmce_loss(logits, y, lens="top_label").item() == pytest.approx(0.1233310412, abs=1e-10)
-    assert losses.weighted_mmce_loss(logits, y).item() == pytest.approx(0.2247958886, abs=1e-10)
-    assert losses.sece_loss(logits, y, bandwidth=0.1).item() == pytest.approx(0.2445074498, abs=1e-10)
-    assert losses.kde_ece_loss(logits, y, bandwidth=0.1).item() == pytest.approx(0.6839012194, abs=1e-10)
-    assert losses.soft_binned_ece_loss(logits, y).item() == pytest.approx(0.3174790968, abs=1e-10)
-    assert losses.soft_binned_ece_loss(logits, y, norm=1).item() == pytest.approx(0.2456903204, abs=1e-10)
 
 
 def avuc_by_hand(logits: Tensor, y: Tensor, threshold: float | None) -> float:
@@ -277,18 +252,3 @@ def test_maximum_entropy_by_hand() -> None:
         both[y, 0] * ((mean - 2).abs() + (mean - y).abs()) + both[y, 1] * ((spread - 2).abs() + spread.abs())
     )
     torch.testing.assert_close(losses.max_ent_loss(logits, y, constraint="both", reduction="none"), expected)
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000), st.integers(2, 6), st.integers(2, 40), st.floats(0.1, 20))
-def test_laws_of_the_terms(seed: int, classes: int, rows: int, scale: float) -> None:
-    """Not negative, blind to the order of rows, and to a shift of all logits of a row."""
-    logits, y = batch(classes, rows, seed, scale)
-    order = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))
-    shifted = logits + torch.linspace(-3, 3, rows, dtype=torch.float64)[:, None]
-    for name in ("mmce_loss", "weighted_mmce_loss", "dca_loss", "mdca_loss", "ecd_loss", "sece_loss", "dece_loss",
-                 "soft_binned_ece_loss", "avuc_loss"):  # fmt: skip
-        value = loss_of(name)(logits, y)
-        assert value.item() >= -1e-12, name
-        assert loss_of(name)(logits[order], y[order]).item() == pytest.approx(value.item(), rel=1e-6, abs=1e-7), name
-        assert loss_of(name)(shifted, y).item() == pytest.approx(value.item(), rel=1e-5, abs=1e-6), name

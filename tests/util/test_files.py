@@ -67,13 +67,6 @@ def test_a_folder_that_is_missing_is_named_and_can_be_made(tmp_path: Path) -> No
         make_folder(tmp_path / "a" / "b" / "out.html" / "c")
 
 
-def test_npz_round_trip(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", labels=[1, 2], probs=[[0.5, 0.5]])
-    arrays = read_npz(tmp_path / "a.npz")
-    assert set(arrays) == {"labels", "probs"}
-    assert arrays["labels"].tolist() == [1, 2]
-
-
 def test_npz_that_would_run_code_is_refused(tmp_path: Path) -> None:
     class Bomb:
         def __reduce__(self) -> tuple[object, tuple[str]]:

@@ -42,7 +42,6 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
 def shown() -> tuple[str, float | None, float]:
     """Wait for the bar; its text, total and position."""
     timer = progress._display.timer
-    assert timer is not None
     timer.join(30)
     task = progress._display.bar.tasks[0]
     return task.description, task.total, task.completed

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, LensError
 
 
 def several(seed: int, n: int = 150, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -52,26 +50,6 @@ def test_outcomes_of_a_row_are_not_independent() -> None:
     found = cal.assess(y, p, metric="ecce_r", lens="flattened", n_resamples=99, rng=0)
     assert (found.method, found.n, found.lens) == ("consistency", 150, "flattened")
     assert cal.interval(y, p, metric="brier", lens="flattened", n_resamples=200, rng=0).method == "percentile"
-    with pytest.raises(
-        ArgumentError, match="method: 'series' is the distribution for one event, and this lens has one for each class"
-    ):
-        cal.assess(y, p, metric="ecce_r", lens="flattened", method="series")
-    refused: list[Any] = [
-        lambda: cal.calibration_curve(y, p, lens="flattened"),
-        lambda: cal.inference.giviti_test(y, p, lens="flattened"),
-        lambda: cal.Sketch.of(y, p, lens="flattened"),
-        lambda: cal.reliability_diagram(y, p, lens="flattened"),
-        lambda: cal.inference.sequential_test(y, p, lens="flattened"),
-    ]
-    for call in refused:
-        with pytest.raises(LensError, match="lens: 'flattened' has one outcome per class and row"):
-            call()
-    with pytest.raises(LensError, match="pce requires one event per row, and 'flattened' has one for each class"):
-        cal.pce(cal.Predictions(y, p, groups=y % 2), lens="flattened")
-    with pytest.raises(LensError, match="a row has several contributions"):
-        cal.brier.rows(y, p, lens="flattened")
-    with pytest.raises(LensError, match="'flattened' requires a probability for every class"):
-        cal.ece(cal.Predictions([0, 1], [0.6, 0.7], input="confidence"), lens="flattened")
 
 
 @pytest.mark.deep
@@ -102,7 +80,3 @@ def test_right_and_wrong_predictions() -> None:
     assert cal.mean_confidence(
         cal.Predictions([1, 0], [0.6, 0.9], input="confidence"), where=~correct
     ) == pytest.approx(0.9)
-    with pytest.raises(ArgumentError, match="where: correct selects rows by their labels"):
-        cal.assess(y, p, where=correct)
-    with pytest.raises(LensError, match=r"select\.correct is not defined for multilabel"):
-        cal.cwce(cal.Predictions(np.eye(4)[y], p, multilabel=True), where=correct)

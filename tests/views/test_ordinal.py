@@ -125,52 +125,6 @@ class TestOrder:
         table = self.frame.assign(label=NAMES[self.y])
         assert cal.ece(cal.Predictions(table, label="label", prob=list(NAMES)), lens="ordinal:fair") == self.value
 
-    @pytest.mark.parametrize("metric", [cal.ece, cal.ranked_probability])
-    def test_text_names_of_columns_raise(self, metric: Any) -> None:
-        keywords = {"lens": "ordinal"} if metric is cal.ece else {}
-        with pytest.raises(
-            cal.errors.LensError,
-            match=r"classes: .* requires the order of the classes, and the order of the columns .poor",
-        ):
-            metric(NAMES[self.y], self.frame, **keywords)
-        assert cal.ece(NAMES[self.y], self.frame, lens="classwise") > 0
-
-    def test_unordered_categories_raise(self) -> None:
-        with pytest.raises(cal.errors.LensError, match="requires the order of the classes"):
-            cal.ece(pd.Series(NAMES[self.y], dtype="category"), self.frame, lens="ordinal")
-
-
-@pytest.mark.parametrize(
-    ("keywords", "message"),
-    [
-        (
-            {"lens": "ordinal:2"},
-            "the probability of at most '2', the last class, is always 1; choose one of 'ordinal:0'",
-        ),
-        ({"lens": "ordinal:7"}, "unknown class '7'"),
-        ({"lens": cal.ordinal(class_weight=[1, 2, 3])}, "must be 2 non-negative numbers"),
-    ],
-)
-def test_messages(keywords: dict[str, Any], message: str) -> None:
-    with pytest.raises(cal.errors.ArgumentError, match=message):
-        cal.ece([0, 1, 2], np.full((3, 3), 1 / 3), **keywords)
-
-
-def test_kinds_without_ordered_classes_raise() -> None:
-    with pytest.raises(cal.errors.LensError, match="requires exclusive classes"):
-        cal.ece(cal.Predictions([[1, 0, 1]], [[0.5, 0.2, 0.9]], multilabel=True), lens="ordinal")
-    with pytest.raises(cal.errors.LensError, match="requires a probability for every class"):
-        cal.ece(cal.Predictions([1, 0], [0.8, 0.9], input="confidence"), lens="ordinal")
-    y, p = sample(50, 3, np.random.default_rng(0))
-    for function in (cal.reliability_diagram, cal.calibration_curve):
-        with pytest.raises(cal.errors.LensError, match="'ordinal' has more than one event per row; use 'ordinal:NAME'"):
-            function(y, p, lens="ordinal")
-    with pytest.raises(
-        cal.errors.LensError, match="one event is decomposed at a time; this lens has 2; use 'ordinal:NAME'"
-    ):
-        cal.decompose(y, p, lens="ordinal")
-    assert cal.decompose(y, p, lens="ordinal:0").lens == "ordinal:0"
-
 
 def test_inference_names_the_lens_and_selection_keeps_it() -> None:
     y, p = sample(150, 4, np.random.default_rng(2))
@@ -179,8 +133,6 @@ def test_inference_names_the_lens_and_selection_keeps_it() -> None:
     assert (found.lens, found.low < found.value < found.high) == ("ordinal", True)
     low = p[:, 0] > 0.2
     assert cal.ece(y, p, lens="ordinal", where=low) == cal.ece(y[low], p[low], lens="ordinal")
-    with pytest.raises(cal.errors.LensError, match="use 'ordinal:NAME'"):
-        cal.brier.rows(y, p, lens="ordinal")
 
 
 def test_sketches_have_the_cuts() -> None:
@@ -190,8 +142,6 @@ def test_sketches_have_the_cuts() -> None:
     assert kept.lenses == ("ordinal:poor", "ordinal:fair", "ordinal:good")
     assert cal.ece(kept, lens="ordinal") == pytest.approx(cal.ece(y, p, lens="ordinal"), abs=1e-12)
     assert cal.reliability_diagram(kept, lens="ordinal:fair").lens == "ordinal:fair"
-    with pytest.raises(cal.errors.LensError, match="these sketches have no cumulative probabilities"):
-        cal.ece(cal.Sketches.of(y, p), lens="ordinal")
 
 
 def test_panels_have_one_diagram_per_cut() -> None:

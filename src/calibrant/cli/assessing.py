@@ -29,7 +29,15 @@ from .streaming import read_stream
     options.score_options,
     options.groups_option("Groups, for metrics that use groups: pce, fece, mcm, of all combinations."),
 )
-@click.option("--metric", metavar="NAME", help="Id or alias of the test statistic; ecce_mad by default.")
+@click.option(
+    "--metric", metavar="NAME", help="Id or alias of the test statistic; ecce_mad by default, ece with --tolerance."
+)
+@click.option(
+    "--tolerance",
+    type=float,
+    metavar="NUMBER",
+    help="Test whether the metric is within this distance of its ideal value, such as an error below 0.02; exits with 0 only if this is shown.",
+)
 @click.option(
     "--method",
     metavar="NAME",
@@ -52,6 +60,7 @@ def run(
     file: str,
     *,
     metric: str | None,
+    tolerance: float | None,
     method: str | None,
     metrics: str | None,
     correction: Any,
@@ -62,19 +71,30 @@ def run(
 ) -> bool:
     """Test whether the predictions in FILE are calibrated.
 
-    The null hypothesis is that the labels follow the predicted probabilities.
+    The null hypothesis is that the labels follow the predicted probabilities. With --tolerance it is that they are not good enough.
     """
     gates, source = Gates.take(options), Source.take(file, options)
     asked, draws = MetricOptions.take(options), Draws.take(options)
     if metrics is not None and (metric is not None or method is not None):
         option = "--metric" if method is None else "--method"
         raise ArgumentError("--metrics", f"cannot be combined with {option}", "give one of them")
-    names = [metric or "ecce_mad"] if metrics is None else [name.strip() for name in metrics.split(",")]
+    if tolerance is not None and (metrics is not None or method is not None or fail_if_rejected):
+        raise ArgumentError("--tolerance", "cannot be combined with --metrics, --method or --fail-if-rejected")
+    usual = "ecce_mad" if tolerance is None else "ece"
+    names = [metric or usual] if metrics is None else [name.strip() for name in metrics.split(",")]
     chosen = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in names]
     keywords = {"alpha": alpha, **draws.keywords(), **asked.keywords_of(chosen)}
     sketches = read_stream(source, False)
     data = source.read() if sketches is None else sketches
     result: Any
+    if tolerance is not None:
+        result = assess(data, metric=names[0], tolerance=tolerance, **keywords)
+        gate = f"'{result.null_hypothesis}' not rejected at {alpha:g}"
+        plain = {"file": file, **_positive(data), **result.to_dict()}
+        tests = [Checked(gate, "", None, None, not result.rejected)]
+        return gates.conclude(
+            tests, f"calibrant assess {named_file(file)}", plain if as_json else lambda: _show(result, data)
+        )
     if metrics is None:
         result = assess(data, metric=names[0], method=method or "auto", **keywords)
         rejected = [result.metric] if result.rejected else []

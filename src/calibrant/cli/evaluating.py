@@ -10,6 +10,7 @@ import click
 from ..errors import ArgumentError
 from ..evaluation.measure import calibrated, evaluate
 from ..evaluation.result import Evaluation, MetricResult, numeric_columns
+from ..evaluation.subgroups import find_subgroups
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
 from . import options
@@ -55,6 +56,11 @@ from .wording import in_options
     is_flag=True,
     help="Add p-values for the null hypothesis of calibration, and the value by chance that each metric has under it.",
 )
+@click.option(
+    "--features",
+    metavar="COLUMNS",
+    help="Comma-separated columns, or patterns, among which subgroups with a gap between predictions and outcomes are searched.",
+)
 @options.outcome_option
 @options.calibrator_option
 @options.stream_option
@@ -71,6 +77,7 @@ def run(
     metrics: str,
     level: float | None,
     assess: bool,
+    features: str | None,
     outcome: str | None,
     calibrator: str | None,
     stream: bool | None,
@@ -87,10 +94,14 @@ def run(
     names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     level = 0.95 if level is None and needs_interval(conditions) else level
     assess = assess or needs_test(conditions)
-    data: Predictions | Sketches | None = read_stream(source, stream)
+    data: Predictions | Sketches | None = None if features else read_stream(source, stream)
+    subgroups = None
     if data is None:
         data = source.read()
+        columns = source.read_features(features, data) if features else None
         data = data if calibrator is None else calibrated(data, calibrator)
+        if columns is not None:
+            subgroups = find_subgroups(data, features=columns, lens=asked.lens or "auto", rng=draws.seed)
     elif calibrator is not None:
         raise ArgumentError("--calibrator", "requires the rows", "use --no-stream")
     keywords: dict[str, Any] = {"metrics": names, "level": level, "assess": assess, "outcome": outcome}
@@ -102,7 +113,14 @@ def run(
         result.to_dict() if conditions or as_json else {}
     )  # takes as long as the evaluation where there are many groups
     checked = check(conditions, places_of(plain), source.columns.by)
-    shown = {"file": file, **plain, "options": asked.stated} if as_json else lambda: show(result)
+    more = {} if subgroups is None else {"subgroups": subgroups.to_dict()}
+
+    def show_all() -> None:
+        show(result)
+        if subgroups is not None:
+            print_lines(["", "For whom?", *repr(subgroups).split("\n")])
+
+    shown = {"file": file, **plain, **more, "options": asked.stated} if as_json else show_all
     return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", shown)
 
 

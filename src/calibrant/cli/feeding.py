@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
-from ..errors import ArgumentError, LabelError
+from ..errors import ArgumentError, CalibrantError, LabelError
 from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..monitoring.ingest import some_names
@@ -19,14 +20,20 @@ from ..monitoring.status import Update
 from ..monitoring.windows import window_rule
 from ..sketches.files.columns import Columns
 from ..util.checks import check_whole
+from ..util.database import is_interrupt, is_out_of_memory
+from ..util.progress import track
 from . import options
 from .arrivals import in_class_order, labels_like, read_label_file, read_ood, read_reference_times, read_rows
 from .config import is_configured
-from .monitoring import fail_option, finish, id_option, now_option, time_option
+from .invocation import running
+from .monitoring import exit_for_alarms, fail_option, finish, id_option, lines_of, now_option, time_option
 from .rows import is_sketch
-from .screen import print_lines
+from .screen import clean, print_json, print_lines, say
 from .source import Source
 from .streaming import read
+from .wording import in_options
+
+EXIT_SET_ASIDE = 2
 
 
 @options.command("init")
@@ -108,7 +115,7 @@ def init(store: str, **options: Any) -> None:
 
 @options.command("update")
 @click.argument("store")
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @time_option(
     "Column with the time of each prediction, unless windows are counted in rows; by default the one given to init."
 )
@@ -133,17 +140,26 @@ def init(store: str, **options: Any) -> None:
 @fail_option
 @options.json_option
 @options.debug_option
-def update(store: str, file: str, **options: Any) -> None:
-    """Add the predictions in FILE to STORE; missing labels can be added later."""
-    chosen = {name: options.pop(name) for name in ("fail_on", "as_json")}
+def update(store: str, files: tuple[str, ...], fail_on: str, as_json: bool, **options: Any) -> None:
+    """Add the predictions in each FILE to STORE; missing labels can be added later.
+
+    What was added before is recognized by its ids, or by the content of the file. Of several files, one that cannot be added is set aside
+    and stops no other; the command then exits with 2 at the end.
+    """
+    if len(files) > 1 and options["delivery"] is not None:
+        raise ArgumentError("--delivery", f"names one file; got {len(files)}", "drop it, or add each file by itself")
+    opened = Monitor.open(store)
     required = options["label"] is not None and not is_configured("label")
-    done = add_predictions(Monitor.open(store), file, options, label_required=required)
-    finish(done, chosen["fail_on"], chosen["as_json"])
+
+    def add(file: str) -> Update:
+        return add_predictions(opened, file, dict(options), label_required=required)
+
+    add_files(opened, files, add, fail_on, as_json)
 
 
 @options.command("labels")
 @click.argument("store")
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @id_option("Column with the id of each row, as given to update; by default the one given to init.")
 @options.label_option
 @now_option("Current time; by default that of the latest prediction.")
@@ -156,13 +172,61 @@ def update(store: str, file: str, **options: Any) -> None:
 @fail_option
 @options.json_option
 @options.debug_option
-def labels(store: str, file: str, fail_on: str, as_json: bool, **options: Any) -> None:
-    """Add the labels in FILE to the predictions in STORE, or correct them.
+def labels(store: str, files: tuple[str, ...], fail_on: str, as_json: bool, **options: Any) -> None:
+    """Add the labels in each FILE to the predictions in STORE, or correct them.
 
-    Labels whose predictions have not arrived are kept and added with them.
+    Labels whose predictions have not arrived are kept and added with them. Of several files, one that cannot be added is set aside and
+    stops no other; the command then exits with 2 at the end.
     """
+    opened = Monitor.open(store)
     columns = {name: options.pop(name) for name in ("id_column", "label")}
-    finish(add_label_file(Monitor.open(store), file, columns, **options), fail_on, as_json)
+
+    def add(file: str) -> Update:
+        return add_label_file(opened, file, dict(columns), **options)
+
+    add_files(opened, files, add, fail_on, as_json)
+
+
+def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update], fail_on: str, as_json: bool) -> None:
+    """Add files and print what became of them; of several, one that cannot be added is set aside, for which the command exits with 2."""
+    if len(files) == 1:
+        finish(add(files[0]), fail_on, as_json)
+        return
+    done: dict[str, Update] = {}
+    aside: dict[str, str] = {}
+    fault: Exception | None = None
+    for file in track(files, "files"):
+        try:
+            done[file] = add(file)
+        except Exception as error:
+            store_fails = isinstance(error, CalibrantError) and error.argument == str(opened.path)
+            if store_fails or is_interrupt(error) or is_out_of_memory(error):
+                raise
+            is_expected = isinstance(error, CalibrantError | OSError)
+            fault = fault if is_expected else error
+            aside[fingerprinted(file)] = in_options(error) if isinstance(error, CalibrantError) else repr(error)
+        finally:
+            running.files = None
+    if as_json:
+        print_json({"files": {file: update.to_dict() for file, update in done.items()}, "set_aside": aside})
+    else:
+        print_lines([line for file, update in done.items() for line in [f"{file}:", *lines_of(update)]])
+    for file, problem in aside.items():
+        say(clean(f"error: {file}: {problem}"), err=True)
+    if fault is not None:
+        raise fault
+    if aside:
+        raise click.exceptions.Exit(EXIT_SET_ASIDE)
+    exit_for_alarms([alarm for update in done.values() for alarm in update.alarms], fail_on)
+
+
+def fingerprinted(file: str) -> str:
+    """The name of a file with the beginning of the hash of its content, if it can be read."""
+    try:
+        with open(file, "rb") as opened:
+            return f"{file} (sha256 {hashlib.file_digest(opened, 'sha256').hexdigest()[:12]})"
+    except OSError:
+        return file
 
 
 def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Dropped | None]:

@@ -39,7 +39,7 @@ def fit_calibrator(
     """Fit the best of the methods named; the calibrator keeps the names of the classes."""
     names: Any = [name.strip() for name in method.split(",")]
     chosen = names[0] if len(names) == 1 else names
-    return recalibrate(p, method=chosen, loss=loss, folds=folds, rng=seed, lens=lens)  # type: ignore[arg-type]
+    return recalibrate(p, method=chosen, loss=loss, folds=folds, rng=seed, lens=lens)
 
 
 def rows_in(p: Predictions) -> int:

@@ -111,6 +111,7 @@ COMMANDS = {
     "clinical": ("evaluating:run_clinical", "Summarize a risk model as a validation study does."),
     "survival": ("surviving:run", "Evaluate predicted risks of a time to event."),
     "assess": ("assessing:run", "Test whether predictions are calibrated."),
+    "certify": ("certifying:run", "Certify an upper bound of the calibration error."),
     "compare": ("assessing:run_compare", "Compare models on the same rows."),
     "fit": ("fitting:run_fit", "Fit a calibrator and write it to a file."),
     "apply": ("fitting:run_apply", "Apply a calibrator to predictions."),

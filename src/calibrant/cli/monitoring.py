@@ -113,7 +113,7 @@ def status(
         say(text, nl=False)
     else:
         write_atomic(out, text.encode())
-    _exit(found.open_alarms, fail_on)
+    exit_for_alarms(found.open_alarms, fail_on)
 
 
 @options.command("report")
@@ -182,16 +182,22 @@ def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
 
 
 def finish(done: Update, fail_on: str, as_json: bool) -> None:
-    """Print the result of an addition or a removal; exit with 3 if it raised an alarm."""
+    """Print the result of an addition; exit with 3 if it raised an alarm."""
     if as_json:
         print_json(done.to_dict())
     else:
-        known = (f"acknowledged: {alarm!r}" for alarm in done.ongoing)
-        print_lines([*repr(done).split("\n"), *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
-    _exit(done.alarms, fail_on)
+        print_lines(lines_of(done))
+    exit_for_alarms(done.alarms, fail_on)
 
 
-def _exit(alarms: Iterable[Alarm], fail_on: str) -> None:
+def lines_of(done: Update) -> list[str]:
+    """The result of an addition as lines, with its alarms."""
+    known = (f"acknowledged: {alarm!r}" for alarm in done.ongoing)
+    return [*repr(done).split("\n"), *(f"alarm: {alarm!r}" for alarm in done.alarms), *known]
+
+
+def exit_for_alarms(alarms: Iterable[Alarm], fail_on: str) -> None:
+    """Exit with 3 if there is an alarm of a kind that matters."""
     kinds = {alarm.kind for alarm in alarms}
     if (fail_on == "any" and kinds) or (fail_on == "calibration" and kinds & {"calibration", "change"}):
         raise click.exceptions.Exit(EXIT_ALARM)

@@ -117,7 +117,7 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
 
 
 # Parameters that name input files.
-INPUTS = ("file", "files", "calibrator", "validation", "test", "reference", "store")
+INPUTS = ("file", "files", "check", "calibrator", "validation", "test", "reference", "store")
 
 
 class WrittenOption(click.Option):
@@ -455,10 +455,10 @@ fit_options = with_options(
     ),
     click.option(
         "--loss",
-        type=click.Choice(["nll", "brier"]),
+        metavar="NAME",
         default="nll",
         show_default=True,
-        help="Loss by which calibrators are compared in cross-validation.",
+        help="What calibrators are compared by in cross-validation: nll, brier or a metric such as ece.",
     ),
     click.option("--folds", type=int, default=5, show_default=True, help="Number of folds of the cross-validation."),
 )

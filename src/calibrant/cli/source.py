@@ -85,6 +85,21 @@ class Source:
             found.append(predictions)
         return found
 
+    def read_features(self, names: str, data: Predictions) -> dict[str, Any]:
+        """Columns of features of the rows of predictions from this source; missing values are masked."""
+        if self.file == "-":
+            raise ArgumentError(
+                "--features", "requires a file; standard input is read once", "write it to a file first"
+            )
+        with (
+            open_source(self.file, [self.columns], self.format, self.event) as (paths, _, kind),
+            open_rows(paths, self.file, kind, where=self.where, table=self.table) as rows,
+        ):
+            columns = match_columns(rows.names, [name.strip() for name in names.split(",")], "--features")
+            arrays = rows.fetch(list(dict.fromkeys(columns)))
+        kept = slice(None) if data.dropped is None else data.dropped.kept
+        return {name: values[kept] for name, values in arrays.items()}
+
 
 def _load(source: Source, several: list[Columns]) -> list[dict[str, Any]]:
     """Arguments for `Predictions` for each choice of columns.

@@ -11,6 +11,8 @@ from .differences import CumulativeDiagram as CumulativeDiagram
 from .differences import cumulative_diagram as cumulative_diagram
 from .entropy import EntropyDiagram as EntropyDiagram
 from .entropy import entropy_diagram as entropy_diagram
+from .features import FeatureDiagram as FeatureDiagram
+from .features import feature_diagram as feature_diagram
 from .flexible_curves import FlexibleCalibrationCurve as FlexibleCalibrationCurve
 from .flexible_curves import flexible_calibration_curve as flexible_calibration_curve
 from .forest import ForestDiagram as ForestDiagram

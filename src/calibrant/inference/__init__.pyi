@@ -11,6 +11,7 @@ from .continuous import assess_density as assess_density
 from .continuous import assess_gaussian as assess_gaussian
 from .distributions import kolmogorov_smirnov_cdf as kolmogorov_smirnov_cdf
 from .distributions import kuiper_cdf as kuiper_cdf
+from .equivalence import EquivalenceResult as EquivalenceResult
 from .grades import GradeTest as GradeTest
 from .grades import GradeTests as GradeTests
 from .grades import grade_tests as grade_tests

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
@@ -96,6 +96,11 @@ def sharing() -> Iterator[None]:
         yield
     finally:
         _shared.reset(token)
+
+
+def sharing_anyway() -> AbstractContextManager[None]:
+    """As `sharing`, but with those outside, if these share."""
+    return sharing() if _shared.get() is None else nullcontext()
 
 
 def shared(key: Any, make: Callable[[], T], size: int = 0) -> T:

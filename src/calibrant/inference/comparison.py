@@ -242,7 +242,7 @@ def compare(
     seed = seed_of(rng)
 
     plan = chosen, options
-    own = [_sampler_of(*plan, sampler) for sampler in samplers.values()]
+    own = [sampler_of(*plan, sampler) for sampler in samplers.values()]
     # The same seed draws the same rows for all models.
     sample = np.hstack([resampled_values([plan], sampler, "rows", n_resamples, seed) for sampler in own])
     # Infinite replicates of a finite value are treated as undefined.
@@ -259,7 +259,7 @@ def compare(
     return Comparison(chosen.id, values, tuple(found), level, any_one.predictions.n, len(sample), note)
 
 
-def _sampler_of(metric: Metric, options: dict[str, Any], sampler: PredictionSampler) -> Sampler:
+def sampler_of(metric: Metric, options: dict[str, Any], sampler: PredictionSampler) -> Sampler:
     """A sampler of the same rows, with as few of their columns as the metric needs."""
     p = sampler.predictions
     if sampler.clusters is None and p.weight_kind != "counts":

@@ -107,7 +107,7 @@ def assess_gaussian(
 @documents_keywords(table=FORECASTS | parameters_of(assess_gaussian))
 def assess_density(
     log_density: Any,
-    entropy: Any,
+    entropy: Any = None,
     *,
     alternative: Side = "greater",
     alpha: float = 0.05,

@@ -1,4 +1,4 @@
-"""Tests of T-Cal's debiased error: by its exact variance, and over bins of all widths 1/2, 1/4, ... simultaneously."""
+"""Tests of T-Cal's debiased error: by its exact variance, and over 2, 4, 8, ... bins simultaneously, of one score or of whole vectors."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from .asymptotic import in_units_of, normal_found, vector_view
 from .metric_tests import ANY_SIDE, TestInput, TestOutcome, own_test
 from .replicates import draw_events
 from .seeds import generator
+from .simplex import SimplexBins
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -82,12 +83,13 @@ class Level(NamedTuple):
 class Dyadic:
     """The debiased error in bins of all widths, for any outcomes of the same sorted scores."""
 
-    def __init__(self, view: VectorView, score: Floats, unbiased: bool) -> None:
+    def __init__(self, view: VectorView, score: Floats, outcome: NDArray[Any], unbiased: bool) -> None:
         self.order = np.argsort(score, kind="stable")
         self.score, self.weight = score[self.order], view.weights[self.order]
         self.importance = view.weight_kind == "importance"
         self.single = bool((self.weight == 1).all())
         self.total = view.total
+        self.events = self.weight * outcome[self.order]
         own = self.weight**2 if self.importance else self.weight
         mass, own = (np.append(0.0, np.cumsum(values)) for values in (self.weight, own))
         self.levels = []
@@ -107,6 +109,14 @@ class Dyadic:
         if self.importance or self.single:
             return draw_events(self.score, rng) * self.weight
         return draw_events(self.score, rng, self.weight.astype(np.int64)).astype(np.float64)
+
+    def observed(self) -> Floats:
+        """The error of the data at each level."""
+        return self.values(self.events)
+
+    def simulated(self, seed: int, start: int, stop: int) -> Floats:
+        """The errors of labels simulated from the scores, one line for each number of a data set."""
+        return self.values(np.array([self.draw(generator(seed, number)) for number in range(start, stop)]))
 
     def values(self, events: Floats) -> Floats:
         """The error at each level (the last axis), where `events` is the weight of the events of each sorted row."""
@@ -142,12 +152,16 @@ class Simulated(NamedTuple):
 
 
 def _adaptive(asked: TestInput) -> Simulated:
-    view, score, outcome = _one_score(asked)
-    bins = Dyadic(view, score, asked.options["unbiased"])
-    observed = bins.values((view.weights * outcome)[bins.order])
+    view, unbiased = vector_view(asked), asked.options["unbiased"]
+    bins: Dyadic | SimplexBins
+    if view.score_column is None and view.labels is not None:
+        bins = SimplexBins(view, dyadic_levels(view.effective_size), unbiased)
+    else:
+        bins = Dyadic(*_one_score(asked), unbiased)
+    observed = bins.observed()
 
     def work(start: int, stop: int) -> Floats:
-        return bins.values(np.array([bins.draw(generator(asked.seed, number)) for number in range(start, stop)]))
+        return bins.simulated(asked.seed, start, stop)
 
     null = np.concatenate(map_blocks(work, asked.n_resamples, rows_per_block(view.n), columns=4 * view.n))
     slack = SAME * np.maximum(1.0, np.abs(observed))
@@ -181,7 +195,7 @@ def _check_resamples(asked: TestInput, tests: int) -> None:
     if asked.n_resamples < least:
         raise ArgumentError(
             "n_resamples",
-            f"{asked.n_resamples} can never reject at alpha = {asked.alpha:g}: the smallest p-value of {tests} bin widths, corrected "
+            f"{asked.n_resamples} can never reject at alpha = {asked.alpha:g}: the smallest p-value of {tests} numbers of bins, corrected "
             f"for their number, is {min(1.0, tests / (1 + asked.n_resamples)):.3g}",
             f"use at least {least} or use method='adaptive_joint'" if tests > 1 else f"use at least {least}",
         )
@@ -190,12 +204,11 @@ def _check_resamples(asked: TestInput, tests: int) -> None:
 @own_test("t_cal", "l2ce_interval", method="adaptive", default=False, exact=True)
 def _adaptive_bonferroni(asked: TestInput) -> TestOutcome:
     """The smallest p-value over all levels, times their number (the published rule)."""
-    view, _, _ = _one_score(asked)
-    _check_resamples(asked, dyadic_levels(view.effective_size))
+    _check_resamples(asked, dyadic_levels(vector_view(asked).effective_size))
     found = _adaptive(asked)
     tests, sets = len(found.pvalue), 1 + asked.n_resamples
     most = max((m for m in range(sets + 1) if tests * (m / sets) <= asked.alpha), default=0)
-    null_distribution = f"labels simulated {asked.n_resamples} times, for each of {several(tests, 'bin width')}, corrected for multiplicity"
+    null_distribution = f"labels simulated {asked.n_resamples} times, for each of {several(tests, 'number')} of bins, corrected for multiplicity"
     return _outcome(found, min(1.0, tests * float(found.pvalue.min())), most, null_distribution)
 
 
@@ -217,5 +230,5 @@ def _adaptive_joint(asked: TestInput) -> TestOutcome:
     most = round(drawn[last][0] * sets)
     if own[1:] >= drawn[last][1:]:  # a tie of the smallest p-value is then not significant
         most -= 1
-    null_distribution = f"labels simulated {asked.n_resamples} times, for all {len(own)} bin widths jointly"
+    null_distribution = f"labels simulated {asked.n_resamples} times, for all {len(own)} numbers of bins jointly"
     return _outcome(found, as_small / sets, most, null_distribution)

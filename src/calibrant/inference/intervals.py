@@ -23,10 +23,12 @@ from ..views.lenses import AnyView, Lens, has_one_event, shared_name, value_opti
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import VectorView, View
+from .cells import sharing_anyway
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .inversion import Inversion
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
 from .metric_tests import TestInput
+from .null_samples import prepare_test, read_source, simulated_null
 from .resampling import (
     PredictionSampler,
     Sampler,
@@ -38,7 +40,6 @@ from .resampling import (
     view_keywords,
 )
 from .seeds import seed_of
-from .significance import prepare_test, read_source, simulated_null
 from .simultaneous import resampled_values
 
 Floats = NDArray[np.float64]
@@ -313,7 +314,8 @@ def _by_inversion(test: TestInput, source: Any, options: dict[str, Any], exact: 
     """The errors that a test with simulated labels does not reject, and the values for these labels."""
     sample, _ = simulated_null(test, source, options, "outcomes", exact)
     sampler = choose_sampler([(test.metric, options)], source, exact)
-    return Inversion(test, options, sampler, sample[~np.isnan(sample)]).limits(), sample
+    with sharing_anyway():  # labels of all errors are simulated for the same scores
+        return Inversion(test, options, sampler, sample[~np.isnan(sample)]).limits(), sample
 
 
 def _from_replicates(method: str, asked: Asked, sample: Floats, count: int) -> tuple[str, tuple[float, float], str]:

@@ -14,39 +14,31 @@ from ..metrics.registry import OWN_TESTS, Metric, catalogue
 from ..metrics.reliability_curve import one_question
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..views.keywords import check_options, documents_keywords
-from ..views.lenses import AnyView, Lens, has_one_event, shared_name, single_event, value_options
+from ..views.lenses import AnyView, Lens, has_one_event, shared_name, single_event
 from ..views.resolve import Source as AnySource
 from ..views.resolve import paired_models, resolve, views_of
 from ..views.selections import Selection
-from ..views.view import Summary, VectorView, View
+from ..views.view import VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
-from .cells import Draws, Same, shared
+from .cells import Draws
+from .equivalence import equivalence_test
 from .fitted import refuse_importance
-from .metric_tests import ANY_SIDE, NULL_DRAWS, OwnTest, TestInput, TestOutcome, default_test, usual_side
+from .metric_tests import ANY_SIDE, OwnTest, TestInput, TestOutcome, default_test
 from .multiplicity import adjust
+from .null_samples import Source, draw_null, prepare_test, read_source, simulated_null
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
-    ROW_BY_ROW,
-    Sampler,
     choose_sampler,
-    refuse_options_of_rows,
-    value_of,
-    values_on_resamples,
-    view_keywords,
 )
 from .seeds import seed_of
-from .simultaneous import resampled_values
 from .verdicts import SignificanceResult, SignificanceTable
 
 Floats = NDArray[np.float64]
-Source = Predictions | View | VectorView
 Correction = Literal["holm", "benjamini_hochberg", "min_p", "none"]
 
 # Up to this many rows, every outcome is enumerated.
 ENUMERATED_ROWS = 12
 MOST_ENUMERATED_ROWS = 20
-# Where a metric is undefined for some simulated labels, at most this many times the number of resamples is simulated.
-MOST_ROUNDS = 20
 
 
 @documents_keywords()
@@ -54,7 +46,8 @@ def assess(
     y_true: Any,
     y_prob: Any = None,
     *,
-    metric: str | Metric = "ecce_mad",
+    metric: str | Metric | None = None,
+    tolerance: float | None = None,
     method: str = "auto",
     alpha: float = 0.05,
     alternative: Literal["greater", "less", "two-sided"] | None = None,
@@ -67,7 +60,7 @@ def assess(
     sample_weight: Any = None,
     pos_label: Any = None,
     **options: Any,
-) -> SignificanceResult:
+) -> Any:
     r"""Test whether the value of a metric is compatible with calibrated predictions.
 
     The null hypothesis is that the labels are drawn from the predicted probabilities: :math:`H_0: P(Y_i = k \mid \hat p_i) = \hat p_{ik}`,
@@ -79,8 +72,12 @@ def assess(
     ----------
     y_true
     y_prob
-    metric : str or Metric, default "ecce_mad"
-        Identifier or alias of a metric; its options, such as ``bins=``, are accepted as keywords.
+    metric : str or Metric, optional
+        Identifier or alias of a metric, by default `ecce_mad`, or `ece` with a tolerance; its options, such as ``bins=``, are accepted
+        as keywords.
+    tolerance : float, optional
+        Tests in place of calibration whether the predictions are good enough: the null hypothesis is that the metric differs from its ideal
+        value by at least `tolerance`, that is, that an error is at least as large.
     method : str, default "auto"
         How the null distribution is obtained: ``"consistency"`` simulates labels from the predicted probabilities (consistency
         resampling); ``"enumeration"`` evaluates all :math:`2^n` outcomes of up to 20 rows; other names are closed-form or specialised
@@ -107,8 +104,9 @@ def assess(
 
     Returns
     -------
-    SignificanceResult
-        Result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``lower_critical_value``, ``by_chance``
+    SignificanceResult or EquivalenceResult
+        With a tolerance an `EquivalenceResult` with ``low``, ``high``, ``rejected`` (the error is shown to be smaller) and ``verdict``. Otherwise
+        a result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``lower_critical_value``, ``by_chance``
         (the expected value under the null hypothesis), ``null_hypothesis``, ``method``, ``null_distribution`` (a description),
         ``null`` (the simulated values), ``rejected`` and ``verdict``.
 
@@ -145,11 +143,18 @@ def assess(
     With ``fixed_design=True`` the test conditions on the observed scores, which requires no assumption on their distribution. It
     does assume that labels are independent given the scores; clustered rows violate this.
 
+    With a tolerance :math:`\tau`, the null hypothesis :math:`|\theta - \theta_0| \ge \tau` about the metric :math:`\theta` with the ideal value
+    :math:`\theta_0` is rejected if both one-sided limits of level :math:`1 - \alpha`, the ends of `interval` at level :math:`1 - 2\alpha`, lie within
+    :math:`\tau` of it (two one-sided tests [4]_). It applies where this interval is not one of the bootstrap, and has no p-value. Errors
+    within bins cancel: a binned error below the tolerance does not bound that of each score, which `certify` does.
+
     References
     ----------
     .. [1] Broecker, J. and Smith, L. A. (2007). Increasing the reliability of reliability diagrams. Weather and Forecasting 22.
     .. [2] Vaicenavicius, J. et al. (2019). Evaluating model calibration in classification. AISTATS.
     .. [3] Arrieta-Ibarra, I. et al. (2022). Metrics of calibration for probabilistic predictions. JMLR 23.
+    .. [4] Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of
+       average bioavailability. Journal of Pharmacokinetics and Biopharmaceutics 15.
 
     Examples
     --------
@@ -160,14 +165,26 @@ def assess(
     >>> y, p = [0, 1] * 200, [0.3, 0.7] * 200
     >>> print(cal.assess(y, p, metric="brier", rng=0).verdict)
     Brier score (brier) 0.09000: statistically significant at 5% (p = 0.002).
+
+    Good enough?
+
+    >>> print(cal.assess([0, 1, 1, 1] * 500, [0.1, 0.9, 0.8, 0.9] * 500, metric="calibration_in_the_large", tolerance=0.1).verdict)
+    calibration_in_the_large -0.07500 is shown to be within 0.1000 of 0: from -0.07899 to -0.07065 with 95% confidence.
     """
-    chosen = catalogue[metric]
+    chosen = catalogue[metric or ("ecce_mad" if tolerance is None else "ece")]
     check_options(assess, options, chosen)
     check_fraction(alpha, "alpha", 0.05)
     if alternative is not None:
         check_choice(alternative, "alternative", ANY_SIDE)
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
+    if tolerance is not None:
+        if method != "auto" or alternative is not None or not fixed_design:
+            raise ArgumentError("tolerance", "cannot be combined with method, alternative or fixed_design", "drop them")
+        data = resolve(y_true, y_prob, sample_weight, pos_label, where)
+        return equivalence_test(
+            data, chosen, tolerance, alpha, lens=lens, n_resamples=n_resamples, exact=exact, rng=rng, **options
+        )
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     asked = prepare_test(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
 
@@ -316,7 +333,7 @@ def assess_many(
         plans = [(m, _options_of(m, keywords)) for m in chosen]
         asked = [prepare_test(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
         sampler = choose_sampler(plans, source, exact, draws)
-        null = _draw(plans, sampler, asked[0], draws)
+        null = draw_null(plans, sampler, asked[0], draws)
         tested = zip(asked, null.T, strict=True)
         results += [_simulated_result(test, column, sampler.unit, fixed_design) for test, column in tested]
     pvalues = np.array([result.pvalue for result in results])
@@ -331,15 +348,6 @@ def _min_p(asked: list[TestInput], null: Floats, pvalues: Floats) -> Floats:
     counts = (smallest[:, None] <= pvalues * (1 + SAME)).sum(axis=0)
     # Data sets for which a metric is undefined cannot reject, but its own p-value is conditional on its being defined.
     return np.maximum((1 + counts) / (1 + len(null)), pvalues)
-
-
-def read_source(
-    source: AnySource, lens: str | Lens | None, options: Mapping[str, Any]
-) -> tuple[Source, dict[str, Any]]:
-    """Predictions or a view, and the options of a metric with the lens; a sketch becomes the view of the lens."""
-    if not isinstance(source, Summary):
-        return source, {**options} if lens is None else {**options, "lens": lens}
-    return source.view(lens or "auto"), {**options}
 
 
 def single_view(name: str, source: AnySource, lens: Any, usual: str = "auto") -> AnyView:
@@ -371,27 +379,6 @@ def refuse_rows_by_label(where: Any) -> None:
 def _options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
     known = {*metric.options, "lens"}
     return {keyword: value for keyword, value in options.items() if keyword in known}
-
-
-def prepare_test(
-    metric: Metric,
-    source: Source,
-    options: dict[str, Any],
-    alpha: float,
-    alternative: str | None,
-    n_resamples: int,
-    seed: int,
-) -> TestInput:
-    """What a test of a metric reads."""
-    views = metric.views(source, **view_keywords(metric, options))
-    if metric.id == "mean_confidence":
-        problem = "mean_confidence does not depend on the labels, so that no outcome could be significant"
-        raise ArgumentError("metric", problem, "use 'esce' or 'accuracy'")
-    if any(view.is_soft for view in views):
-        raise UndefinedMetricError("assess", "is not defined for soft labels")
-    value = value_of(metric, views, value_options(options))
-    side = alternative or usual_side(metric)
-    return TestInput(metric, metric.arguments(options), views, value, alpha, side, n_resamples, seed)
 
 
 def _automatic(asked: TestInput) -> tuple[str, str]:
@@ -449,43 +436,6 @@ def _enumerated(asked: TestInput) -> SignificanceResult:
         raise ArgumentError("method", f"'enumeration' of 2^{rows} outcomes is too slow", "use 'consistency'")
     found, null = compared_with_every_outcome(asked, asked.view)
     return _result(asked, found, "enumeration", null)
-
-
-def simulated_null(
-    asked: TestInput, source: Source, options: dict[str, Any], draws: Draws, exact: bool
-) -> tuple[Floats, str]:
-    """Values of a metric under the null hypothesis, and how labels were simulated; an interval and a test share them, see `sharing`."""
-    metric = asked.metric
-
-    def simulate() -> tuple[Floats, str]:
-        null = NULL_DRAWS[metric.id](asked) if metric.id in NULL_DRAWS and draws == "outcomes" else None
-        if null is not None:
-            return null, ROW_BY_ROW
-        sampler = choose_sampler([(metric, options)], source, exact, draws)
-        return _draw([(metric, options)], sampler, asked, draws)[:, 0], sampler.unit
-
-    key = "null", metric.id, tuple(sorted(options.items())), Same(source), draws, exact, asked.n_resamples, asked.seed
-    return shared(key, simulate)
-
-
-def _draw(plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, asked: TestInput, draws: Draws) -> Floats:
-    """Values of each metric under the null hypothesis, one row per simulated data set."""
-    # Labels are simulated in the order of the rows; rows with counts are expanded.
-    if draws == "scores" or asked.view.weight_kind == "counts":
-        for metric, options in plans:
-            refuse_options_of_rows(metric, options)
-    null = resampled_values(plans, sampler, draws, asked.n_resamples, asked.seed)
-    while len(plans) == 1 and len(null) < MOST_ROUNDS * asked.n_resamples:
-        # Where the metric is undefined for some labels, others take their place.
-        missing = asked.n_resamples - int((~np.isnan(null)).sum())
-        if not missing:
-            break
-        more = range(len(null), len(null) + missing)
-        null = np.concatenate([null, values_on_resamples(plans, sampler, draws, more, asked.seed)])
-    for column, (metric, _) in enumerate(plans):
-        if np.isnan(null[:, column]).all():
-            raise UndefinedMetricError(metric.id, "is undefined in all simulated samples", "use more resamples or rows")
-    return null
 
 
 def _simulated_result(

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_table
 from ..binning.rules import Rule
+from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.forms import Binned, Linear, Sums
@@ -24,7 +26,7 @@ from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView, combination
 from ..views.view import VectorView, View
-from .cells import CellSampler, Draws, Plan
+from .cells import CellSampler, Draws, Plan, Same, shared
 from .lines import Lines, tables_of_sums
 from .pair_resampling import skce_draws, with_width_of_data
 from .replicates import many
@@ -38,12 +40,17 @@ from .resampling import (
     view_keywords,
 )
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 # Entries of the multiplicities held at a time, and of the values of rows; with more, resamples are evaluated one by one.
 COUNT_ENTRIES = 1 << 22
 MOST_ENTRIES = 1 << 24
+# Bytes that the bins of all classes take for each score.
+BYTES_OF_CLASS_BINS = 64
 # A loss is computed for each class once instead of once for each resample.
 RESAMPLES_PER_CLASS = 4
 # Rows of a cell from which on a product of matrices is faster than adding them one by one.
@@ -231,54 +238,93 @@ def _mean_draws(task: Task) -> Floats | None:
     return task.each(work)
 
 
-def _classwise_draws(task: Task) -> Floats | None:
-    """Values of a metric of the table of each class; None for other lenses, and for bins that depend on the resample."""
-    from scipy.sparse import csr_array
+@dataclass(frozen=True, eq=False)
+class ClassBins:
+    """The bins of the scores of every class, which sets of labels share; the cells of all classes are numbered one after the other."""
 
-    p, rule, simulates = task.predictions, task.keywords.get("rule"), task.draws != "rows"
-    if p.kind not in ("binary", "multiclass") or p.labels is None or p.weight is not None:
-        return None
-    if not task.metric.reads_table or not (isinstance(rule, Rule) and (simulates or rule.is_fixed)):
-        return None
+    views: list[AnyView]
+    bins: list[BinTable]
+    cells: Places
+    """The cell of each score, of shape (N, K)."""
+    scores: Floats
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The first cell of each class, and the number of cells."""
+        return list(accumulate(map(len, self.bins), initial=0))
+
+    @cached_property
+    def rows(self) -> csr_array:
+        """Which cells each row is in."""
+        return self._of_rows(np.ones(self.cells.shape))
+
+    @cached_property
+    def score_sums(self) -> csr_array:
+        """The scores of each row in its cells."""
+        return self._of_rows(self.scores)
+
+    def _of_rows(self, values: Floats) -> csr_array:
+        from scipy.sparse import csr_array
+
+        n, k = self.cells.shape
+        return csr_array((values.ravel(), self.cells.ravel(), np.arange(n + 1) * k), (n, self.starts[-1]))
+
+    @cached_property
+    def totals(self) -> tuple[Floats, Floats]:
+        """The number of rows and the sum of the scores of each cell."""
+        return self.rows.sum(axis=0), self.score_sums.sum(axis=0)
+
+    def values(self, task: Task, weight: NDArray[Any], positives: NDArray[Any], scores: NDArray[Any]) -> list[float]:
+        """Values from weight, events and scores of each cell, one line for each resample."""
+        sums = [part.astype(np.float64) for part in (weight, positives, scores, scores - positives)]
+        tables = [
+            tables_of_sums(like, "unit", *(part[:, start : start + len(like)] for part in sums))
+            for like, start in zip(self.bins, self.starts, strict=False)
+        ]
+        values = [[task.metric.value_of_table(table, task.keywords) for table in own] for own in tables]
+        return [task.value(list(classes), self.views) for classes in zip(*values, strict=True)]
+
+
+def _class_bins(task: Task, rule: Rule) -> ClassBins | None:
+    """The bins of all classes; None for other lenses, and for too many rows or bins."""
+    p = task.predictions
     views = task.views(p)
     names = [f"class:{name}" for name in (range(p.k) if p.classes is None else p.classes)]
     scalars = [view for view in views if isinstance(view, View) and not view.is_soft]
     if p.k < 2 or [view.lens for view in scalars] != names or 4 * p.n * p.k > MOST_ENTRIES:
         return None
     bins = [bin_table(view, rule) for view in scalars]
-    starts = np.append(0, np.cumsum(list(map(len, bins))))
-    size = int(starts[-1])
-    if size * p.n > p.k * MOST_ENTRIES:
+    starts = np.cumsum([0, *map(len, bins)])
+    if int(starts[-1]) * p.n > p.k * MOST_ENTRIES:
         return None
     cells = np.column_stack([rule.cells(view)[0] for view in scalars]) + starts[:-1]
-    scores = np.column_stack([view.score for view in scalars])
-    ends = np.arange(p.n + 1) * p.k
-    rows, score_sums = (
-        csr_array((values.ravel(), cells.ravel(), ends), (p.n, size)) for values in (np.ones(cells.shape), scores)
-    )
+    return ClassBins(views, bins, cells, np.column_stack([view.score for view in scalars]))
 
-    def values_of(weight: NDArray[Any], positives: NDArray[Any], scores: NDArray[Any]) -> list[float]:
-        """Values from weight, events and scores of each cell, one line for each resample."""
-        sums = [part.astype(np.float64) for part in (weight, positives, scores, scores - positives)]
-        tables = [
-            tables_of_sums(like, "unit", *(part[:, start : start + len(like)] for part in sums))
-            for like, start in zip(bins, starts, strict=False)
-        ]
-        values = [[task.metric.value_of_table(table, task.keywords) for table in own] for own in tables]
-        return [task.value(list(classes), views) for classes in zip(*values, strict=True)]
 
-    values: list[float] = []
+def _classwise_draws(task: Task) -> Floats | None:
+    """Values of a metric of the table of each class; None for other lenses, and for bins that depend on the resample."""
+    p, rule, simulates = task.predictions, task.keywords.get("rule"), task.draws != "rows"
+    if p.kind not in ("binary", "multiclass") or p.labels is None or p.weight is not None:
+        return None
+    if not task.metric.reads_table or not (isinstance(rule, Rule) and (simulates or rule.is_fixed)):
+        return None
+    key = "class bins", Same(p), rule, tuple(sorted(view_keywords(task.metric, task.options).items()))
+    classes = shared(key, lambda: _class_bins(task, rule), BYTES_OF_CLASS_BINS * p.probs.size)
+    if classes is None:
+        return None
+    size, values = classes.starts[-1], list[float]()
     if simulates:
-        sums = [part.sum(axis=0) for part in (rows, score_sums)]
-        for events in task.label_counts(cells, size):
-            weight, total = (np.broadcast_to(part, events.shape) for part in sums)
-            values += values_of(weight, events, total)
+        for events in task.label_counts(classes.cells, size):
+            weight, total = (np.broadcast_to(part, events.shape) for part in classes.totals)
+            values += classes.values(task, weight, events, total)
         return np.array(values, np.float64)
-    own_cell = cells[np.arange(p.n), p.labels]
+    from scipy.sparse import csr_array
+
+    own_cell = classes.cells[np.arange(p.n), p.labels]
     members = csr_array((np.ones(p.n), own_cell, np.arange(p.n + 1)), (p.n, size))
     for drawn in task.replicates(4 * size):
         counts = drawn.astype(np.float64)
-        values += values_of(counts @ rows, counts @ members, counts @ score_sums)
+        values += classes.values(task, counts @ classes.rows, counts @ members, counts @ classes.score_sums)
     return np.array(values, np.float64)
 
 

@@ -130,6 +130,9 @@ from .grouping import GroupingLoss as GroupingLoss
 from .grouping import grouping_loss as grouping_loss
 from .matrix_learning import LearnedMatrix as LearnedMatrix
 from .matrix_learning import learn_matrix as learn_matrix
+from .mixtures import DensityForecast as DensityForecast
+from .mixtures import mixture_forecast as mixture_forecast
+from .mixtures import particle_forecast as particle_forecast
 from .registry import Metric as Metric
 from .registry import catalogue as catalogue
 from .registry import metric as metric

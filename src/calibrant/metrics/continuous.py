@@ -26,12 +26,12 @@ FORECASTS = {
 one matrix of shape (d, d) applies to all rows, also if N = d.""",
     ),
     "log_density": (
-        "array-like of shape (N,)",
-        "Natural logarithm of the density of each forecast at the observed value.",
+        "array-like of shape (N,), or DensityForecast",
+        "Natural logarithm of the density of each forecast at the observed value; or what `mixture_forecast` or `particle_forecast` returns.",
     ),
     "entropy": (
-        "float or array-like of shape (N,)",
-        "Differential entropy of each forecast in nats; one number applies to all rows.",
+        "float or array-like of shape (N,), optional",
+        "Differential entropy of each forecast in nats; one number applies to all rows. A DensityForecast has its own.",
     ),
     "sample_weight": ("array-like of shape (N,), optional", "Importance weight of each row; only ratios matter."),
     "counts": (
@@ -151,7 +151,7 @@ def ecd_gaussian(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, coun
 
 
 @documents_forecasts
-def ecd_density(log_density: Any, entropy: Any, *, sample_weight: Any = None, counts: Any = None) -> float:
+def ecd_density(log_density: Any, entropy: Any = None, *, sample_weight: Any = None, counts: Any = None) -> float:
     r"""Compute the entropic calibration difference of density forecasts.
 
     It is positive for overconfidence and negative for underconfidence.
@@ -178,6 +178,8 @@ def ecd_density(log_density: Any, entropy: Any, *, sample_weight: Any = None, co
     See Also
     --------
     ecd_gaussian : Gaussian estimates.
+    mixture_forecast : Entropy of mixtures of Gaussian distributions.
+    particle_forecast : Entropy of sets of particles.
     ecd : Classifiers.
 
     Notes
@@ -204,8 +206,12 @@ def ecd_density(log_density: Any, entropy: Any, *, sample_weight: Any = None, co
 
 def excess_log_loss(log_density: Any, entropy: Any) -> Floats:
     """Compute the negative log density minus the entropy of each row; infinite where the observed value has density 0."""
-    density = _floats(log_density, "log_density", finite=False)
-    own = _floats(entropy, "entropy")
+    if hasattr(log_density, "log_density") and entropy is None:
+        log_density, entropy = log_density.log_density, log_density.entropy
+    if entropy is None:
+        raise ShapeError("entropy", "is required", "pass it, or the result of mixture_forecast or particle_forecast")
+    density = floats(log_density, "log_density", finite=False)
+    own = floats(entropy, "entropy")
     if density.ndim != 1:
         raise ShapeError("log_density", f"expected one number per row, got shape {density.shape}")
     if own.ndim and own.shape != density.shape:
@@ -213,7 +219,8 @@ def excess_log_loss(log_density: Any, entropy: Any) -> Floats:
     return np.asarray(-density - own)
 
 
-def _floats(value: Any, argument: str, finite: bool = True) -> Floats:
+def floats(value: Any, argument: str, finite: bool = True) -> Floats:
+    """Return numbers as an array, each finite, or also minus infinity."""
     try:
         array = numbers(np.asarray(value), argument).astype(np.float64)
     except ValueError:
@@ -230,7 +237,7 @@ def _floats(value: Any, argument: str, finite: bool = True) -> Floats:
 
 def squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
     """Compute the normalised squared error of each row by Cholesky factorisation, and return it with the dimension."""
-    truth, estimate, spread = _floats(x, "x"), _floats(mean, "mean"), _floats(cov, "cov")
+    truth, estimate, spread = floats(x, "x"), floats(mean, "mean"), floats(cov, "cov")
     if truth.ndim not in (1, 2) or truth.shape != estimate.shape:
         raise ShapeError("mean", f"must have the shape of x, (N,) or (N, d); got {estimate.shape} and {truth.shape}")
     if truth.ndim == 1:
@@ -257,7 +264,7 @@ def squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
         )
     if off.any():
         raise InputError("cov", "covariances must be symmetric", remedy, row=int(np.argwhere(off)[0][0]))
-    root, definite = _factor(spread)
+    root, definite = factor(spread)
     if not definite.all():
         raise InputError("cov", "covariances must be positive definite", remedy, row=int(definite.argmin()))
     with np.errstate(over="ignore"):
@@ -275,7 +282,7 @@ def _scaled_errors(error: Floats, variance: Floats) -> Floats:
         return np.asarray((np.square(error / np.sqrt(variance))).sum(axis=1))
 
 
-def _factor(spread: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+def factor(spread: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """Compute the Cholesky factor of each covariance, and whether it is positive definite beyond rounding errors.
 
     The least eigenvalue of the correlations is compared with the largest, so that units have no effect; that of a singular matrix is rounded to

@@ -485,7 +485,13 @@ def _with_reference(p: Predictions, reference: Any) -> Predictions:
     if reference is None:
         return _with_probs(p, constant_forecast(_class_proportions(p), p.n))
     if is_number(reference):
-        return _with_probs(p, constant_forecast(_constant_of(float(reference), p), p.n))
+        if p.kind not in ("binary", "confidence"):
+            raise ArgumentError("reference", f"expected {p.k} numbers, one for each class; got one")
+        rate = float(reference)
+        if not 0 <= rate <= 1:
+            raise ArgumentError("reference", f"must lie in [0, 1]; got {rate!r}", "for example 0.3")
+        share = np.asarray(rate if p.probs.ndim == 1 else [1 - rate, rate])
+        return _with_probs(p, constant_forecast(share, p.n))
     values = numbers(column(reference, "reference").array, "reference")
     rows = p.n if p.kept is None else len(p.kept)
     if values.shape == (rows, *p.probs.shape[1:]):
@@ -497,14 +503,6 @@ def _with_reference(p: Predictions, reference: Any) -> Predictions:
         "reference",
         f"expected shape {(rows, *p.probs.shape[1:])} or {p.k} numbers, got shape {values.shape}",
     )
-
-
-def _constant_of(share: float, p: Predictions) -> Floats:
-    if p.kind not in ("binary", "confidence"):
-        raise ArgumentError("reference", f"expected {p.k} numbers, one for each class; got one")
-    if not 0 <= share <= 1:
-        raise ArgumentError("reference", f"must lie in [0, 1]; got {share!r}", "for example 0.3")
-    return np.asarray(share if p.probs.ndim == 1 else [1 - share, share])
 
 
 def _class_proportions(p: Predictions) -> Floats:

@@ -229,9 +229,7 @@ def signature_of(metric: Metric) -> list[str]:
     return [line.replace("\0", " ") for line in lines]
 
 
-@cache
-def _hints(formula: Callable[..., Any]) -> dict[str, Any]:
-    return get_type_hints(formula)
+_hints = cache(get_type_hints)
 
 
 def _type(metric: Metric, option: str) -> str:

@@ -442,7 +442,11 @@ def grouping_loss(
     check_fraction(level, "level")
     sample, view = _sample(as_predictions(predictions), lens)
     _check_rows(len(sample.score), folds)
-    cell, count = _cells_of_scores(sample, view, bins)
+    levels, cell = np.unique(sample.score, return_inverse=True)
+    count = len(levels)
+    if bins is not None or count > BINS:
+        number = max(LEAST_BINS, min(BINS, len(sample.score) // 100))
+        cell, count = rule_of(number if bins is None else bins, "equal_mass").cells(view)
     order = _content_order(sample)
     sample, cell = Sample(*(values[order] for values in sample)), cell[order]
     generator = _generator(rng, sample)
@@ -486,15 +490,6 @@ def _check_rows(n: int, folds: int) -> None:
     if n < least:
         problem = f"requires at least {least} rows with {folds} folds, since features are divided among {2 * LEAST_ROWS} rows or more; got {n}"
         raise UndefinedMetricError("grouping_loss", problem, "use more rows")
-
-
-def _cells_of_scores(sample: Sample, view: View, bins: Bins | Binning | None) -> tuple[Cells, int]:
-    """Return the bin of each row and the number of bins: the distinct scores where these are few."""
-    levels, cell = np.unique(sample.score, return_inverse=True)
-    if bins is None and len(levels) <= BINS:
-        return cell, len(levels)
-    number = max(LEAST_BINS, min(BINS, len(sample.score) // 100))
-    return rule_of(number if bins is None else bins, "equal_mass").cells(view)
 
 
 def _generator(rng: Any, sample: Sample) -> np.random.Generator:

@@ -61,7 +61,7 @@ class CrossValidation:
         loss: str,
     ) -> None:
         assert p.labels is not None
-        self.fold = fold
+        self.fold, self.labels, self.loss = fold, p.labels, loss
         weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
         self.weight = weight / weight.sum()
         # A row with a count represents as many independent rows; each contributes this weight.
@@ -71,11 +71,9 @@ class CrossValidation:
         self.reasons: dict[str, str] = {}
         folds = range(int(fold.max()) + 1)
         left_out = [(), *((k,) for k in folds), *combinations(folds, 2)]
-        parts = run_all(
-            [partial(_fit_without, calibrators, p, fold, each) for each in left_out], p.n * p.k / len(folds)
-        )
+        parts = run_all([partial(fit_without, calibrators, p, fold, each) for each in left_out], p.n * p.k / len(folds))
         whole = parts[0]["none"]
-        assert isinstance(whole, _Fit)  # no recalibration is always possible
+        assert isinstance(whole, Fit)  # no recalibration is always possible
         self.plain = row_losses(whole.probs, p.labels, loss)
         for name in calibrators:
             fits = dict(zip(left_out, (part[name] for part in parts), strict=True))
@@ -107,6 +105,10 @@ class CrossValidation:
             without=without,
             inner=inner,
         )
+
+    def loss_of(self, name: str) -> float:
+        """Mean loss of the held-out rows."""
+        return float(self.weight @ row_losses(self.fits[name].probs, self.labels, self.loss))
 
     def held_out(self, without: Floats) -> Floats:
         """The gain of each row with the fit without its fold."""
@@ -172,26 +174,28 @@ class CrossValidation:
         return replace(gain, mean=float(gain.mean + correction))
 
 
-class _Fit(NamedTuple):
+class Fit(NamedTuple):
+    """A calibrator fitted without some folds, what it warned of, and its probabilities."""
+
     calibrator: Calibrator | None
     warning: str
     probs: Floats
 
 
-def _fit_without(
+def fit_without(
     calibrators: Mapping[str, Calibrator], p: Predictions, fold: NDArray[Any], left_out: tuple[int, ...]
-) -> dict[str, _Fit | str]:
+) -> dict[str, Fit | str]:
     """Each calibrator fitted without these folds and applied to them if they are two, else to all rows; or the reason why it cannot be fitted."""
     excluded = np.isin(fold, left_out)
     data = TrainingData(p.take(~excluded) if left_out else p)
     test = Scores(p.take(excluded) if len(left_out) == 2 else p)
     read: dict[Any, Any] = {}
-    fits: dict[str, _Fit | str] = {}
+    fits: dict[str, Fit | str] = {}
     for name, calibrator in track(calibrators.items(), "fits"):
         try:
             fitted, warning = fit_quietly(calibrator, data, read)
             test.beside = beside_scores(calibrator, test._p)
-            fits[name] = _Fit(None if left_out else fitted, warning, np.asarray(fitted.apply(test)))
+            fits[name] = Fit(None if left_out else fitted, warning, np.asarray(fitted.apply(test)))
         except CalibrantError as error:
             fits[name] = error.problem
     return fits

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError, warn_caller
-from ..util.checks import check_fraction, check_number, check_whole
+from ..util.checks import check_choice, check_fraction, check_number, check_whole
 from ..util.sums import accurate_sum
 from .base import Calibrator, Input, Method, fit_copy
 from .scaling import TemperatureScaling
@@ -23,6 +23,9 @@ from .softmax_regression import softmax
 MOST_SHRUNK = 1 - 1e-6
 # Bisections of the strength and of the bound: a resolution of about 1e-7.
 STEPS = 24
+# With measure="ecd": strengths that are tried, and the largest difference of the logarithms of two probabilities of a row.
+STRENGTHS = np.arange(99, -1, -1) / 100
+LOG_RANGE = 12.0
 # Largest parameter eta of the e-value; at 1 a single confident error would make it 0.
 LARGEST_ETA = 0.9
 # Lower bound of the probability of a held-out label in the negative log-likelihood.
@@ -52,6 +55,9 @@ class SafeCalibration(Calibrator):
         average over all rows, where over- and underconfidence of different ranges cancel.
     shrinkage : {"temperature", "uniform"}, default "temperature"
         How probabilities are shrunk: by a temperature above 1, or by mixing with equal probabilities.
+    measure : {"confidence", "ecd"}, default "confidence"
+        What is bounded: mean confidence minus accuracy, or the entropic calibration difference in nats, mean log loss minus mean entropy of
+        all probabilities, with a tolerance in nats and with ``shrinkage="temperature"`` only.
     held_out : float, default 0.5
         Share of the rows on which the overconfidence is bounded; the others fit the calibrator.
 
@@ -100,6 +106,12 @@ class SafeCalibration(Calibrator):
     rows are independent of each other and come from the distribution to which the calibrator is applied. A bound by a normal
     approximation would be about a third smaller, but invalid for rare errors.
 
+    With ``measure="ecd"`` probabilities below :math:`e^{-12}` times the largest of their row are raised to it, which bounds the entropic
+    calibration difference (ECD) of a row. For :math:`\beta = 1 - s` and logarithms :math:`l_k` of the probabilities it is
+    :math:`\beta \, (\sum_k q_k l_k - l_y)`, whose mean is at most 0 for :math:`\beta` up to that of maximum likelihood and increases beyond [3]_. Strengths 0.99, 0.98, ...,
+    0 are therefore tested one after another by the same e-value, up to the first that is not rejected: the ECD of the calibrator exceeds
+    the tolerance with probability at most `alpha`, without a correction for the number of tests.
+
     Importance weights count relative to the largest one; as that is taken from the data, the guarantee is approximate with them. The objective ``"ecd"`` of `TemperatureScaling` is not such a
     criterion: an entropic calibration difference of 0 defines the temperature of maximum likelihood, which treats both directions alike.
 
@@ -121,6 +133,12 @@ class SafeCalibration(Calibrator):
     (0.19, -0.026, 0.0)
     >>> round(calibrator.cost_nll_, 4), round(calibrator.cost_brier_, 4)
     (0.0021, 0.0009)
+
+    A bound of the entropic calibration difference:
+
+    >>> calibrator = cal.SafeCalibration(measure="ecd").fit(data.y_prob, data.y_true)
+    >>> calibrator.strength_, round(calibrator.overconfidence_, 3), calibrator.bound_ <= 0
+    (0.22, -0.02, True)
     """
 
     methods = (Method("safe_temperature", "safe temperature scaling"),)
@@ -139,6 +157,7 @@ class SafeCalibration(Calibrator):
     bins: int = 1
     shrinkage: Literal["temperature", "uniform"] = "temperature"
     held_out: float = 0.5
+    measure: Literal["confidence", "ecd"] = "confidence"
 
     @property
     def _inner(self) -> Calibrator:
@@ -171,6 +190,9 @@ class SafeCalibration(Calibrator):
             problem = f"{self.calibrator!r} has input={self._inner.input!r}, and SafeCalibration has {self.input!r}"
             raise ArgumentError("calibrator", problem, "use the same input for both")
         self._inner._check_params()
+        check_choice(self.measure, "measure", ("confidence", "ecd"))
+        if self.measure == "ecd" and self.shrinkage != "temperature":
+            raise ArgumentError("shrinkage", "must be 'temperature' with measure='ecd'", "drop shrinkage")
 
     def _fit(self, data: TrainingData) -> None:
         shares = np.array([1 - self.held_out, self.held_out])
@@ -184,21 +206,22 @@ class SafeCalibration(Calibrator):
         bounds = self._bounds(data, probs, first, second)
         held = np.flatnonzero(second)
         own, weight, labels = probs[held], second[held], data.labels[held]
-        correct = own.argmax(axis=1) == labels
-
-        def excess(strength: float) -> Floats:
-            return np.asarray(self._shrunk(own, strength).max(axis=1) - correct)
 
         def safe(strength: float) -> bool:
-            return all(bound.rejects(excess(strength), self.tolerance) for bound in bounds)
+            excess, unit = self._excess(own, labels, strength)
+            return all(bound.rejects(excess, self.tolerance / unit) for bound in bounds)
 
-        self.strength_ = 0.0 if safe(0.0) else _smallest(safe, 0.0, MOST_SHRUNK)
-        final = excess(self.strength_)
+        if self.measure == "ecd":
+            unsafe = next((place for place, strength in enumerate(STRENGTHS) if not safe(strength)), len(STRENGTHS))
+            self.strength_ = float(STRENGTHS[max(unsafe - 1, 0)])
+        else:
+            self.strength_ = 0.0 if safe(0.0) else _smallest(safe, 0.0, MOST_SHRUNK)
+        final, unit = self._excess(own, labels, self.strength_)
         reached = safe(self.strength_)
-        self.bound_ = max(bound.upper(final) for bound in bounds)
+        self.bound_ = unit * max(bound.upper(final) for bound in bounds)
         if reached:  # the bound is rounded upwards
             self.bound_ = min(self.bound_, float(self.tolerance))
-        self.overconfidence_ = float(weight @ final / weight.sum())
+        self.overconfidence_ = unit * float(weight @ final / weight.sum())
         after = self._shrunk(own, self.strength_)
         self.cost_nll_, self.cost_brier_ = (
             float(weight @ (row_losses(after, labels, loss) - row_losses(own, labels, loss)) / weight.sum())
@@ -211,6 +234,15 @@ class SafeCalibration(Calibrator):
                 "wrong too often"
             )
 
+    def _excess(self, probs: Floats, labels: NDArray[Any], strength: float) -> tuple[Floats, float]:
+        """Overconfidence of each row after shrinkage, as a share of the largest possible one, and that."""
+        shrunk = self._shrunk(probs, strength)
+        if self.measure == "confidence":
+            return np.asarray(shrunk.max(axis=1) - (probs.argmax(axis=1) == labels)), 1.0
+        logs = _limited_logs(probs)
+        excess = np.einsum("ij,ij->i", shrunk, logs) - logs[np.arange(len(logs)), labels]
+        return excess / LOG_RANGE, (1 - strength) * LOG_RANGE
+
     def _bounds(self, data: TrainingData, probs: Floats, first: Floats, second: Floats) -> list[_Bound]:
         """One bound for each range of confidence; ranges and eta depend on the rows of the fit only."""
         confidence = probs.max(axis=1)
@@ -219,7 +251,7 @@ class SafeCalibration(Calibrator):
         edges = np.quantile(confidence[fitted], level, weights=first[fitted], method="inverted_cdf")
         place = np.searchsorted(edges, confidence, side="right")
         top = 1.0 if data.counted else float(data.weight.max())
-        excess = confidence - (probs.argmax(axis=1) == data.labels)
+        excess, _ = self._excess(probs, data.labels, 0.0)
         more = float(second.sum() / first.sum())
         found = []
         for number in range(self.bins):
@@ -231,6 +263,8 @@ class SafeCalibration(Calibrator):
         return found
 
     def _shrunk(self, probs: Floats, strength: float) -> Floats:
+        if self.measure == "ecd":
+            return softmax((1 - strength) * _limited_logs(probs))
         if strength == 0:
             return probs
         if self.shrinkage == "uniform":
@@ -239,6 +273,11 @@ class SafeCalibration(Calibrator):
 
     def _predict(self, data: Scores) -> Floats:
         return self._shrunk(self.calibrator_.apply(data), self.strength_)
+
+
+def _limited_logs(probs: Floats) -> Floats:
+    """Logarithms of the probabilities relative to the largest of their row, at least -LOG_RANGE."""
+    return np.asarray(np.log(np.maximum(probs / probs.max(axis=1, keepdims=True), math.exp(-LOG_RANGE))))
 
 
 @dataclass(frozen=True)

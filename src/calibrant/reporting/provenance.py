@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..evaluation.certificates import data_fingerprint
 from ..input.grouping import groupings_of
 from ..input.predictions import Predictions
-from ..recalibration.scores import fingerprint
 from ..util.version import __version__
 from .content import Provenance
 
@@ -38,20 +38,6 @@ def trace(p: Predictions, seed: int, parameters: Mapping[str, Any], notes: Seque
         dropped="" if p.dropped is None else str(p.dropped),
         sketch=sketch,
     )
-
-
-def data_fingerprint(p: Predictions) -> str:
-    """Return a hash of labels, scores and weights that does not depend on the order of rows.
-
-    >>> a, b = Predictions([0, 1], [0.1, 0.4]), Predictions([1, 0], [0.4, 0.1])
-    >>> data_fingerprint(a) == data_fingerprint(b), data_fingerprint(a) == data_fingerprint(Predictions([1, 0], [0.1, 0.4]))
-    (True, False)
-    """
-    scores = p.probs if p.logits is None else p.logits
-    labels = p.labels if p.labels is not None else p.soft
-    assert labels is not None
-    columns = [scores, labels] if p.weight is None else [scores, labels, p.weight]
-    return fingerprint(np.column_stack(columns))
 
 
 def time_stamp() -> str | None:

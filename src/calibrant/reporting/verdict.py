@@ -9,6 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from ..errors import CalibrantError
+from ..inference.gaps import gap_pvalues, sums_by
 from ..inference.metric_tests import DEFAULT_TESTS
 from ..inference.multiplicity import combine_pvalues
 from ..inference.significance import assess
@@ -19,7 +20,7 @@ from ..views.lenses import shared_name
 from ..views.resolve import views_of
 from ..views.view import View
 from .content import CalibratorTable, Direction, Verdict, Weaknesses
-from .weaknesses import gap_pvalues, place_name, sums_by
+from .weaknesses import place_name
 from .wording import event_of, lens_text, percents, sentence
 
 ALPHA, POWER = 0.05, 0.8

@@ -10,19 +10,17 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
-import torch
 
 import calibrant as cal
 from experiments.reproductions import (
     entropic,
     entropic_images,
-    entropic_nets,
     entropic_rows,
     entropic_tabular,
     entropic_tracker,
     entropic_verdicts,
 )
-from experiments.reproductions.study import PAGES, RESULTS, Row, Study, as_page, load
+from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, load
 from tests.sample import TELCO_CATEGORIES
 
 
@@ -30,10 +28,6 @@ from tests.sample import TELCO_CATEGORIES
 def study(real_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
     pictures = tmp_path_factory.mktemp("pictures")
     return entropic.run(True, real_folder, pictures), pictures
-
-
-def row(study: Study, what: str) -> Row:
-    return next(row for part in study.parts for row in part.rows if row.what == what)
 
 
 @pytest.mark.deep
@@ -45,42 +39,6 @@ def test_small_form_gives_every_part_and_its_pictures(study: tuple[Study, Path])
             assert caption
             assert (pictures / name).stat().st_size > 5000
     assert sum(len(part.pictures) for part in found.parts) == 4
-
-
-@pytest.mark.deep
-def test_published_values_stand_as_printed(study: tuple[Study, Path]) -> None:
-    found, _ = study
-    printed = {
-        "Adult income, none: ECE": 0.0695,
-        "Adult income, Platt: ECD": -0.0057,
-        "Telco churn, isotonic: ECD": 0.04759,
-        "Telco churn, none: MCE, threshold, bins held": 0.9975,
-        "VGG-16, CIFAR-10, none: ECD (eq. 15)": 0.3706,
-        "Wide ResNet-16-4, CIFAR-100, temperature: ECD (eq. 15), threshold": 1.0507,
-    }
-    for what, value in printed.items():
-        own = row(found, what)
-        assert own.published == value
-        assert own.ours is not None
-        assert own.difference == pytest.approx(own.ours - value)
-
-
-@pytest.mark.deep
-def test_a_too_sure_network_is_unsafe_and_temperature_lowers_its_ecd(study: tuple[Study, Path]) -> None:
-    found, _ = study
-    before, after = (row(found, f"VGG-16, CIFAR-10, {stage}: ECD (eq. 11)") for stage in ("none", "temperature"))
-    assert before.ours > after.ours
-    assert before.note.startswith("H0 rejected in 2 of 2")
-    assert "published (VGG-19): rejected" in row(found, "VGG-16, CIFAR-10, none: ECE").note
-
-
-@pytest.mark.deep
-def test_safe_temperature_costs_score_and_is_never_more_overconfident(study: tuple[Study, Path]) -> None:
-    lines = next(part for part in study[0].parts if part.key == "safe").tables[0].lines
-    for plain, safe in zip(lines[::2], lines[1::2], strict=True):
-        assert plain[0] == safe[0]
-        assert safe[2] < plain[2]
-        assert safe[5] < plain[5]
 
 
 def test_committed_page_is_that_of_the_committed_results() -> None:
@@ -99,32 +57,6 @@ def test_without_data_only_the_tracker_is_left_and_the_summary_says_so(tmp_path:
     assert "left out" in as_page(found)
 
 
-def test_networks_trained_together_are_those_trained_alone() -> None:
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(2, 50, 6)).astype(np.float32), rng.integers(0, 2, (2, 50))
-    rows = entropic_rows.Split(x[:, :40], y[:, :40], x[:, 40:], y[:, 40:], 5)
-    together = entropic_nets.train(rows, epochs=3, batch=16, looks={1}).logits[-1]
-    for seed in range(2):
-        net = torch.nn.Sequential(
-            torch.nn.Linear(6, 64), torch.nn.ReLU(), torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1)
-        )
-        start = [values[seed].detach() for values in entropic_nets.start(6, 2)]
-        with torch.no_grad():
-            for own, value in zip(net.parameters(), start, strict=True):
-                own.copy_(value.T if value.shape[0] > 1 else value[0].reshape(own.shape))
-        optimiser = torch.optim.Adam(net.parameters(), lr=1e-3)
-        order = torch.Generator().manual_seed(1000 + seed)
-        for _ in range(3):
-            for at in torch.randperm(40, generator=order).split(16):
-                optimiser.zero_grad()
-                out = net(torch.from_numpy(x[seed, :40])[at])[:, 0]
-                target = torch.from_numpy(y[seed, :40])[at].float()
-                torch.nn.functional.binary_cross_entropy_with_logits(out, target).backward()
-                optimiser.step()
-        alone = net(torch.from_numpy(x[seed, 40:])).detach().numpy()[:, 0]
-        np.testing.assert_allclose(together[seed], alone, atol=1e-5)
-
-
 def test_rows_are_dealt_once_and_numbers_standardised_by_training_rows(data_folder: Path) -> None:
     columns = entropic_rows.read(entropic_rows.TELCO, data_folder / "tabular", 200)
     dealt = entropic_rows.split(columns, 2)
@@ -139,14 +71,6 @@ def test_rows_are_dealt_once_and_numbers_standardised_by_training_rows(data_fold
         assert together.sum() == columns.labels.sum()
 
 
-def test_both_files_of_adult_are_read_with_the_same_labels(data_folder: Path) -> None:
-    columns = entropic_rows.read(entropic_rows.ADULT, data_folder / "tabular", 300)
-    assert len(columns.labels) == 600
-    first, second = columns.labels[:300].mean(), columns.labels[300:].mean()
-    assert 0.15 < first < 0.35
-    assert 0.15 < second < 0.35
-
-
 def test_calibrated_mean_of_equation_15_is_that_of_drawn_labels_and_of_equation_11_is_0() -> None:
     drawn = cal.inference.make_calibrated(400, classes=5, rng=0)
     prob = drawn.y_prob
@@ -157,13 +81,6 @@ def test_calibrated_mean_of_equation_15_is_that_of_drawn_labels_and_of_equation_
         error = found.null.std() / 20
         assert abs(entropic_images.expected(prob, form) - found.null.mean()) < 4 * error
     assert entropic_images.expected(prob, "true_vs_rest") > 0.1
-
-
-def test_equation_14_is_ecd_of_two_classes() -> None:
-    rng = np.random.default_rng(3)
-    p = rng.random(50)
-    y = rng.integers(0, 2, 50)
-    assert cal.ecd(y, p) == pytest.approx(float(np.mean((p - y) * np.log(p / (1 - p)))))
 
 
 def test_verdict_is_by_the_threshold_and_floor_keeps_probabilities_inside() -> None:

@@ -17,7 +17,6 @@ from experiments.reproductions import practical_measure as measure
 from experiments.reproductions import practical_reading as reading
 from experiments.reproductions import practical_sets as sets
 from experiments.reproductions import practical_stability as stability
-from experiments.reproductions import practical_targets as targets
 from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, load
 
 FEW = {source.file for source in sets.FEW_SOURCES}
@@ -109,18 +108,6 @@ def test_top_1_rows_are_those_of_the_top_label_lens(data_folder: Path) -> None:
     whole, top = (stability.predictions(data_folder, sets.LENET, lens, 500) for lens in (stability.FULL, stability.TOP))
     tree = cal.KDTree(gamma=0.125)
     assert cal.gece(top, lens="binary", binning=tree) == pytest.approx(cal.gece(whole, lens="top_label", binning=tree))
-
-
-def test_a_calibrator_of_the_groups_does_not_make_them_worse(real_folder: Path) -> None:
-    """The finding that a temperature of all classes does, and one of living or not does not."""
-    found = targets.measure_targets(real_folder, sets.C100, True)
-    plain, scaled, own = (
-        np.mean(found[name]["groups_beyond"]) for name in (sets.RAW, sets.TEMPERATURE, targets.GROUPS)
-    )
-    assert scaled > plain
-    assert own < scaled
-    assert np.mean(found[targets.SET]["set"]) < np.mean(found[sets.TEMPERATURE]["set"])
-    assert np.mean(found[targets.ROWS]["band"]) < np.mean(found[sets.RAW]["band"])
 
 
 def test_marks_need_every_split() -> None:

@@ -22,7 +22,7 @@ from experiments.reproductions import (
     survey_figures,
     survey_ranking,
 )
-from experiments.reproductions.study import PAGES, RESULTS, Part, Study, as_page, data_folder, load
+from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, data_folder, load
 from experiments.reproductions.survey_data import Rows, answers, halves, read
 
 ROOT = Path(__file__).parents[3]
@@ -36,16 +36,6 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def small(pictures: Path) -> Study:
     return survey.run(True, data_folder(), pictures)
-
-
-def part_of(study: Study, key: str) -> Part:
-    return next(part for part in study.parts if part.key == key)
-
-
-def ours(part: Part, start: str) -> float:
-    value = next(row.ours for row in part.rows if row.what.startswith(start))
-    assert value is not None
-    return value
 
 
 @pytest.mark.deep
@@ -70,21 +60,6 @@ def test_nothing_breaks_a_table(small: Study) -> None:
         if block.startswith("|"):
             widths = {line.count("|") for line in block.splitlines()}
             assert len(widths) == 1, block.splitlines()[0]
-
-
-@pytest.mark.deep
-def test_figures_say_what_the_survey_says(small: Study) -> None:
-    curve, line = part_of(small, "curve"), part_of(small, "line")
-    for row in curve.rows[:2]:
-        assert row.difference == pytest.approx(0, abs=1e-12)
-    assert ours(curve, "the curve at 0.7") < 0.7
-    assert ours(line, "mean standard error where") > ours(line, "mean standard error in the lowest")
-    assert ours(line, "share of draws in which accuracy falls") > 0.2
-    assert 0.5 < ours(line, "share of error bars") < 0.8
-    for key in ("bars", "roof"):
-        same = [row.ours for row in part_of(small, key).rows if "less ece" in row.what]
-        assert same
-        assert np.abs(np.array(same, dtype=float)).max() < 1e-12
 
 
 def test_without_data_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -138,15 +113,6 @@ def test_a_temperature_with_a_given_error(error: float) -> None:
     assert cal.inference.true_calibration_error(simulate.temperature(k)) == pytest.approx(error, abs=1e-5)
 
 
-@pytest.mark.deep
-def test_bins_make_few_calibrated_rows_look_wrong(small: Study) -> None:
-    part = part_of(small, "bias")
-    calibrated = {str(line[1]): [float(str(cell).split(" ")[0]) for cell in line[2:]] for line in part.tables[2].lines}
-    assert calibrated["`ece`"][0] > calibrated["`ece`"][1] > 0
-    assert calibrated["`ece_db`"][0] < calibrated["`ece_em`"][0]
-    assert part.tables[0].lines[0][3] == 0
-
-
 def test_spearman_is_that_of_scipy_with_ties_and_infinity() -> None:
     first, second = np.array([0.1, 0.3, 0.3, np.inf, 0.2, np.inf]), np.array([1.0, 2.0, 5.0, 4.0, 4.0, 7.0])
     ranked = np.array([1, 3.5, 3.5, 5.5, 2, 5.5])
@@ -169,35 +135,6 @@ def test_properties_are_measured() -> None:
     assert survey_families.measured(cal.catalogue["ece"]) == (True, True, False)
     assert survey_families.measured(cal.catalogue["brier"]) == (False, False, False)
     assert survey_families.measured(cal.catalogue["skce_ul"]).order is True
-
-
-@pytest.mark.deep
-def test_counts_are_those_of_the_catalogue(small: Study) -> None:
-    part = part_of(small, "families")
-    counts = part.tables[0].lines
-    assert counts[-1][1] == len(cal.catalogue) == sum(int(line[1] or 0) for line in counts[:-1])
-    for line in counts:
-        assert sum(int(cell or 0) for cell in line[2:6]) == line[1]
-    assert part.rows[0].published == 94
-    assert sum(int(line[2] or 0) for line in part.tables[1].lines) == len(cal.catalogue)
-
-
-@pytest.mark.deep
-def test_use_cases_on_real_rows(small: Study, real_folder: Path) -> None:
-    assert real_folder.is_dir()
-    first = part_of(small, "classwise")
-    assert ours(first, "detects recalibration") > 0
-    assert ours(first, "brier beside it") > 0
-    assert ours(first, "alone it can be won") == pytest.approx(0, abs=1e-9)
-    assert ours(part_of(small, "multiclass"), "top-label ece, reversed") == pytest.approx(0, abs=1e-12)
-    assert ours(part_of(small, "multiclass"), "skce_uq, reversed") > 2
-    third = part_of(small, "direction")
-    assert ours(third, "sets in which the sign") >= len(third.tables[0].lines) - 2
-    assert ours(third, "LeNet-5: the sum over 20") < 1e-12
-    assert ours(part_of(small, "local"), "MMLU") > 0
-    fifth = part_of(small, "analysis")
-    assert ours(fifth, "size of esce over ece") < 0.3
-    assert min(row.ours or 0 for row in fifth.rows[-2:]) >= 1
 
 
 def test_real_rows_are_read(real_folder: Path) -> None:

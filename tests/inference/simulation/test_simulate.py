@@ -104,27 +104,6 @@ def test_a_class_of_probability_0_is_never_drawn() -> None:
     assert (sure.y_true == (sure.y_prob > 0.5)).all()
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize(
-    ("warp", "distribution"),
-    [
-        (temperature(2), (1, 1, 1)),
-        (softmax_map(0.7, (0.5, 0, -0.5)), (1, 2, 3)),
-        (label_noise(0.3), (0.5, 0.5, 0.5, 0.5)),
-        (confusion([[0.8, 0.1, 0.1], [0, 1, 0], [0.2, 0.2, 0.6]]), (1, 1, 1)),
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_many_classes_have_the_truth_they_say(warp: Any, distribution: tuple[float, ...]) -> None:
-    drawn = make_miscalibrated(100_000, warp=warp, distribution=distribution, rng=9)
-    for values in (drawn.y_prob, drawn.truth):
-        assert values.sum(axis=1) == pytest.approx(np.ones(100_000))
-    assert cal.cwce(drawn.y_true, drawn.truth) < 0.01  # labels follow the truth
-    assert np.bincount(drawn.y_true) / 100_000 == pytest.approx(drawn.truth.mean(axis=0), abs=6e-3)
-    assert drawn.calibration_error() > 0.02
-    assert cal.gece(drawn.y_true, drawn.y_prob) <= drawn.calibration_error() + 0.01
-
-
 def test_two_classes_are_a_special_case_of_many() -> None:
     s = np.linspace(0.01, 0.99, 50)
     q = np.column_stack([1 - temperature(2).curve(s), temperature(2).curve(s)])

@@ -10,13 +10,12 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.cli.main import main
+from tests.calling import Run, check_refusal, read_json
 
 NAMES = np.array(["cat", "dog", "it's"])
 
@@ -229,28 +228,6 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         cal.scan(tmp_path / "empty.csv")
 
 
-def test_rows_that_begin_with_a_hash_are_rows(tmp_path: Path) -> None:
-    file = tmp_path / "tickets.csv"
-    rows = "".join(f"{'#' if i % 2 else ''}{i},{i % 2},{(i % 9 + 1) / 10}\n" for i in range(1000))
-    file.write_text("ticket,y,p\n" + rows)
-    i = np.arange(1000)
-    assert cal.scan(file) == cal.Sketches.of(i % 2, (i % 9 + 1) / 10)  # type: ignore[arg-type]
-    file.write_text("ticket,y,p\n" + rows[:60] + "# pause\n" + rows[60:])
-    with pytest.raises(cal.errors.FileError):
-        cal.scan(file)  # type: ignore[arg-type]
-
-
-def test_groups_keep_their_names(tmp_path: Path) -> None:
-    file = tmp_path / "g.csv"
-    large = [str(2**64 - 1), str(2**64 - 2)]
-    rows = "".join(f"{i % 2},0.5,{large[i % 2]},0{i % 2 + 3}/05/2026\n" for i in range(10))
-    file.write_text("y,p,large,us\n" + rows)
-    for by, names in (("large", large), ("us", ["03/05/2026", "04/05/2026"])):
-        found = cal.scan(file, by=by)  # type: ignore[arg-type]
-        sizes = {name: part.lenses["binary"].n for name, part in found.parts.items() if name is not None}
-        assert sizes == dict.fromkeys(names, 5)
-
-
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -269,12 +246,7 @@ def test_printed_rows_are_named_by_number(tmp_path: Path, row: str, words: str) 
         cal.scan(file)  # type: ignore[arg-type]
 
 
-def test_what_is_no_file_is_said(tmp_path: Path) -> None:
-    for source in (5, [5], pl.DataFrame({"y": [0, 1], "p": [0.1, 0.2]})):
-        with pytest.raises(
-            cal.errors.InputTypeError, match=r"source: must be a path, a pattern or a list.*Sketches\.of"
-        ):
-            cal.scan(source)  # type: ignore[arg-type]
+def test_a_file_whose_name_is_no_text_is_an_error(tmp_path: Path) -> None:
     name = os.fsencode(tmp_path) + b"/n\xe9.csv"
     Path(os.fsdecode(name)).write_text("y,p\n0,0.5\n")
     with pytest.raises(cal.errors.FileError):
@@ -399,73 +371,40 @@ def test_a_condition_that_fails_is_named(tmp_path: Path) -> None:
             cal.scan(file, where=where)
 
 
-def run_command(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return (int(ended.value.code or 0), *capsys.readouterr())
-
-
-def test_the_command_line_speaks_of_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    y, p = two_classes(60)
-    file = table(tmp_path / "p.parquet", y=y, p=p, g=np.array(["a", "b"])[y], high=p + 1)
-    out = tmp_path / "p.sketch"
-    for words, message in (
-        (["--label", "z"], "error: --label: unknown column 'z'; the columns are 'y'"),
-        (["--prob", "high"], "use --where to select the other rows"),
-        (["--prob", "g"], "error: --prob:"),
-        (["--probs", "z_*"], "error: --probs: "),
-        (["--label", "g", "--prob", "p"], "labels must be among the classes 0, 1; got"),
-        (["--where", "z = 1"], "error: --where:"),
-        (["--where", "p > 2"], "p.parquet: has no rows that satisfy --where; relax the condition"),
-        (["--by", "z"], "error: --by:"),
-        (["--table", "z"], "error: --table:"),
-        (["--classes", "0,1,2"], "error: --classes:"),
-        (["--prob", "p", "--probs", "p*"], "cannot be combined with"),
-    ):
-        code, _, errors = run_command(capsys, "scan", file, *words, "--out", out)
-        assert code == 2
-        assert message in errors
-        assert errors.count("\n") == 1
-        assert not out.exists()
-
-
-def test_sketches_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sketches_on_the_command_line(tmp_path: Path, run: Run) -> None:
     y, p = two_classes(60)
     file = table(tmp_path / "p.parquet", y=y, p=p, g=np.array(["a", "b"])[y])
     one, two = tmp_path / "one.sketch", tmp_path / "two.sketch"
-    assert run_command(capsys, "scan", file, "--by", "g", "--out", one)[0] == 0
-    assert run_command(capsys, "scan", one, one, "--out", two)[0] == 0
+    assert run("scan", file, "--by", "g", "--out", one)[0] == 0
+    assert run("scan", one, one, "--out", two)[0] == 0
     assert cal.Sketches.read(two).n == 60  # one file, named twice
     copy = tmp_path / "copy.sketch"
     copy.write_bytes(one.read_bytes())
-    assert run_command(capsys, "scan", one, copy, "--out", two)[0] == 0
+    assert run("scan", one, copy, "--out", two)[0] == 0
     assert cal.Sketches.read(two).n == 120
-    code, shown, _ = run_command(capsys, "evaluate", two, "--metrics", "ece", "--json")
-    assert code == 0
-    assert json.loads(shown)["metrics"][0]["value"] == pytest.approx(cal.ece(y, p), abs=1e-12)
-    code, _, errors = run_command(capsys, "evaluate", one, "--metrics", "ece", "--fail-if", "ece > 0")
+    found = read_json(run("evaluate", two, "--metrics", "ece", "--json"))
+    assert found["metrics"][0]["value"] == pytest.approx(cal.ece(y, p), abs=1e-12)
+    code, _, errors = run("evaluate", one, "--metrics", "ece", "--fail-if", "ece > 0")
     assert (code, "(group a)" in errors) == (1, True)
     for words, message in (
         (["--where", "p > 0"], "applies to rows, and"),
         (["--by", "g"], "applies to rows, and"),
         (["--fail-if", "vce > 1"], "vce > 1 cannot be evaluated"),
     ):
-        code, _, errors = run_command(capsys, "evaluate", one, *words)
-        assert (code, message in errors) == (2, True)
-    code, _, errors = run_command(capsys, "scan", one, file, "--out", two)
-    assert (code, "cannot be combined with .sketch files" in errors) == (2, True)
+        check_refusal(run("evaluate", one, *words), message)
+    check_refusal(run("scan", one, file, "--out", two), "cannot be combined with .sketch files")
 
 
-def test_sketches_of_one_column_have_the_same_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sketches_of_one_column_have_the_same_groups(tmp_path: Path, run: Run) -> None:
     """Names of groups are numbers in one file and text in another; merged, they are those of all rows."""
     for name, groups in (("a", "12"), ("b", "1x"), ("both", "121x")):
         lines = [f"{row % 2},0.{row % 2 + 3},{group}" for row, group in enumerate(groups)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["y,p,g", *lines]) + "\n")
-        run_command(capsys, "scan", tmp_path / f"{name}.csv", "--by", "g", "--out", tmp_path / f"{name}.sketch")
+        run("scan", tmp_path / f"{name}.csv", "--by", "g", "--out", tmp_path / f"{name}.sketch")
     expected = cal.Sketches.read(tmp_path / "both.sketch")
     assert expected.groups == ("1", "2", "x")
     for order in ("ab", "ba"):
-        run_command(capsys, "scan", *(tmp_path / f"{name}.sketch" for name in order), "--out", tmp_path / "m.sketch")
+        run("scan", *(tmp_path / f"{name}.sketch" for name in order), "--out", tmp_path / "m.sketch")
         assert cal.Sketches.read(tmp_path / "m.sketch") == expected
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
-from .warps import Beta, Warp, sign_changes
+from .warps import Warp, sign_changes
 
 Floats = NDArray[np.float64]
 Integrand = Callable[["Points"], Floats]
@@ -43,8 +43,11 @@ class Population:
         self.warp = warp
         self.parts = warp.distributions(*distribution)
         self.crossings = sign_changes(lambda score: warp.curve(score) - score)
-        spread = [mark for part in self.parts for mark in _where_it_lies(part)]
-        self.marks = sorted({mark for mark in (*self.crossings, *warp.marks(), *spread) if 0 < mark < 1})
+        marks = [*self.crossings, *warp.marks()]
+        for _, a, b in self.parts:
+            mean, spread = a / (a + b), math.sqrt(a * b / (a + b + 1)) / (a + b)
+            marks += [mean + step * spread for step in (-8, -4, -2, 0, 2, 4, 8)]
+        self.marks = sorted({mark for mark in marks if 0 < mark < 1})
 
     def sums(self, integrand: Integrand, cuts: list[float]) -> Floats:
         """The integral over the distribution between neighbouring `cuts`; the number of nodes is doubled until convergence."""
@@ -119,12 +122,6 @@ class Population:
                 complement.append(near if swapped else 1 - near)
                 weight.append(share * w)
         return Points(np.concatenate(score), np.concatenate(complement), np.concatenate(weight), self.warp)
-
-
-def _where_it_lies(part: Beta) -> list[float]:
-    _, a, b = part
-    mean, spread = a / (a + b), math.sqrt(a * b / (a + b + 1)) / (a + b)
-    return [mean + step * spread for step in (-8, -4, -2, 0, 2, 4, 8)]
 
 
 @lru_cache(maxsize=64)

@@ -42,17 +42,13 @@ def expected_observed_ratio(
     return above / below
 
 
-def _residuals(view: View, form: str = "mean") -> Floats | None:
-    """Return the contribution of each row to the mean difference; a shift in log-odds is not a mean over rows."""
-    return view.score - view.outcome if form == "mean" else None
-
-
 @metric(
     "Calibration in the large",
     range=(-1, 1),
     ideal=0,
     alternative="two-sided",
-    row_form=_residuals,
+    # A shift in log-odds is not a mean over rows.
+    row_form=lambda view, form="mean": view.score - view.outcome if form == "mean" else None,
     cite="cox1958",
     # Scores near 0 and 1 are shifted exactly, by their complement; only 0 and 1 themselves are not.
     reads_log_odds=lambda view, options: (

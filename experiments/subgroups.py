@@ -1,0 +1,333 @@
+"""False subgroups and power of `find_subgroups`, coverage of `certify`, and errors of `assess(tolerance=...)`, by simulation.
+
+``python -m experiments.subgroups`` runs all studies, ``python -m experiments.subgroups level`` one of them, ``--page`` writes docs/subgroups.md from
+the stored results. Run i of a setting has its own generator, so that the number of processes changes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import zlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache, partial
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import calibrant as cal
+
+Rng = np.random.Generator
+Floats = NDArray[np.float64]
+Case = dict[str, Any]
+Values = dict[str, float]
+ROOT = Path(__file__).parents[1]
+RESULTS, PAGE = Path(__file__).with_suffix(".json"), ROOT / "docs" / "subgroups.md"
+DRAWN = 400_000
+
+
+def features_of(rng: Rng, n: int, count: int) -> dict[str, Any]:
+    """Numbers, whole numbers and categories in turn; every fourth column has missing values."""
+    columns: dict[str, Any] = {}
+    for place in range(count):
+        if place % 3 == 2:
+            values: Any = rng.choice([f"c{k}" for k in range(2 + place % 7)], n)
+        else:
+            values = rng.normal(size=n) if place % 3 == 0 else rng.poisson(3, n).astype(float)
+        if place % 4 == 3:
+            values = values.astype(object)
+            values[rng.random(n) < 0.1] = None
+        columns[f"x{place}"] = values
+    return columns
+
+
+def scores_of(rng: Rng, n: int, kind: str, x: Floats) -> Floats:
+    """Scores that depend on a feature: moderate, rare events, or sharp."""
+    shift, scale = {"moderate": (0.0, 1.0), "rare": (-4.0, 1.0), "sharp": (0.0, 5.0)}[kind]
+    return np.asarray(1 / (1 + np.exp(-(shift + scale * (0.7 * x + 0.7 * rng.normal(size=n))))))
+
+
+def level(rng: Rng, case: Case) -> Values:
+    """Whether any subgroup of calibrated data is significant."""
+    features = features_of(rng, case["rows"], case["features"])
+    score = scores_of(rng, case["rows"], case["scores"], features["x0"])
+    found = cal.find_subgroups(
+        rng.random(case["rows"]) < score, score, features=features, method=case["method"], n_resamples=99, rng=rng
+    )
+    return {"false": float(bool(found.significant))}
+
+
+def power(rng: Rng, case: Case) -> Values:
+    """Whether a planted subgroup is found: significant, with at least half of the joint rows; and whether another one is false."""
+    n = case["rows"]
+    features = features_of(rng, n, 10)
+    score = np.clip(scores_of(rng, n, "moderate", features["x0"]), 0.05, 0.75)
+    wrong = (features["x2"] == "c0") & (features["x6"] > 0.3)
+    y = rng.random(n) < score + case["gap"] * wrong
+    found = cal.find_subgroups(y, score, features=features, method=case["method"], n_resamples=99, rng=rng).significant
+    share = [float((each.mask & wrong).sum() / (each.mask | wrong).sum()) for each in found]
+    disjoint = [not (each.mask & wrong).any() for each in found]
+    return {"any": float(bool(found)), "found": float(max(share, default=0.0) >= 0.5), "false": float(any(disjoint))}
+
+
+def stairs(s: Floats, steps: int) -> Floats:
+    """A monotone curve of equal steps, whose errors cancel within bins that are wider than a step."""
+    return np.floor(s * steps) / (steps - 1)
+
+
+CURVES: dict[str, tuple[Callable[[Rng, int], Floats], Callable[[Floats], Floats]]] = {
+    "calibrated, uniform": (lambda rng, n: rng.random(n), lambda s: s),
+    "calibrated, rare events": (lambda rng, n: rng.beta(0.5, 99.5, n), lambda s: s),
+    "calibrated, sharp": (lambda rng, n: rng.beta(0.1, 0.1, n), lambda s: s),
+    "five grades, constant curve": (lambda rng, n: rng.choice([0.02, 0.1, 0.3, 0.6, 0.9], n), lambda s: 0 * s + 0.3),
+    "concentrated, steep": (lambda rng, n: 0.3 + 0.01 * rng.random(n), lambda s: np.clip((s - 0.3) * 100, 0, 1)),
+    "one step": (lambda rng, n: rng.random(n), lambda s: np.where(s < 0.5, 0.1, 0.9)),
+    "20 steps": (lambda rng, n: rng.random(n), lambda s: stairs(s, 20)),
+    "200 steps": (lambda rng, n: rng.random(n), lambda s: stairs(s, 200)),
+    "overconfident, sharp": (lambda rng, n: rng.beta(0.1, 0.1, n), lambda s: 0.2 + 0.6 * s),
+    "0 and 1, half wrong": (lambda rng, n: rng.integers(0, 2, n).astype(float), lambda s: 0.25 + 0.5 * s),
+    "wave": (lambda rng, n: rng.random(n), lambda s: s + 0.1 * np.sin(10 * np.pi * s) * np.minimum(s, 1 - s) * 2),
+}
+
+
+@lru_cache
+def true_errors(curve: str) -> tuple[float, float, float]:
+    """True error of the population, its error over 15 bins of equal width, and the variation of the curve."""
+    draw, rate = CURVES[curve]
+    s = draw(np.random.default_rng(0), DRAWN)
+    error = rate(s) - s
+    cells = np.clip(np.ceil(s * 15) - 1, 0, 14).astype(int)
+    grid = np.linspace(0, 1, 100_001)
+    variation = float(np.abs(np.diff(rate(grid))).sum())
+    return float(np.abs(error).mean()), float(np.abs(np.bincount(cells, error)).sum() / DRAWN), variation
+
+
+def certificate(rng: Rng, case: Case) -> Values:
+    """Whether the bounds hold for all rows and, with `groups`, jointly for each group; and the mean bound."""
+    draw, rate = CURVES[case["curve"]]
+    s = draw(rng, case["rows"])
+    truth, binned, variation = true_errors(case["curve"])
+    groups = rng.integers(0, case["groups"], case["rows"]) if case["groups"] else None
+    p = cal.Predictions.derived(rng.random(case["rows"]) < rate(s), s, groups=groups)
+    assuming = case["assuming"]
+    found = cal.certify(p, assuming=assuming, variation=variation if assuming == "variation" else None)
+    limit = binned if assuming == "none" else truth
+    # The truth is itself a mean of many scores, whose error is below this.
+    holds = all(each.bound >= limit - 3 * 0.5 / math.sqrt(DRAWN) for each in found.bounds)
+    return {"holds": float(holds), "bound": found.bound, "estimate": found.bounds[0].estimate, "truth": limit}
+
+
+def width(rng: Rng, case: Case) -> Values:
+    """Bounds beside the upper limit of the default interval of ECE and the band of a monotone curve, for calibrated uniform scores."""
+    p = rng.random(case["rows"])
+    y = rng.random(case["rows"]) < p
+    low, high = (band := cal.inference.calibration_band(y, p)).at(band.score)
+    reach = np.maximum(high - band.score, band.score - low)
+    return {
+        "interval": cal.interval(y, p, n_resamples=400).high,
+        "none": cal.certify(y, p, assuming="none").bound,
+        "monotone": cal.certify(y, p).bound,
+        "band": float(np.average(reach, weights=band.rows)),
+    }
+
+
+def tolerance(rng: Rng, case: Case) -> Values:
+    """Whether an error of exactly the tolerance is declared to be smaller, and how often that of calibrated scores is."""
+    p = 0.2 + 0.5 * rng.random(case["rows"])
+    y = rng.random(case["rows"]) < p + case["shift"]
+    limit = {"ece": 0.03, "calibration_in_the_large": 0.03, "l2ce_interval": 0.03**2}[case["metric"]]
+    options = {"n_resamples": 200} if case["metric"] == "ece" else {}
+    found = cal.assess(y, p, metric=case["metric"], tolerance=limit, **options)
+    return {"shown": float(found.rejected)}
+
+
+class Study(NamedTuple):
+    """A function of a generator and a setting, its settings, and the number of runs of each."""
+
+    run: Callable[[Rng, Case], Values]
+    cases: list[Case]
+    runs: int
+
+
+def crossed(**values: Sequence[Any]) -> list[Case]:
+    """Every combination of values."""
+    return [dict(zip(values, each, strict=True)) for each in product(*values.values())]
+
+
+SCORES = ("moderate", "rare", "sharp")
+STUDIES = {
+    "level": Study(level, crossed(scores=SCORES, rows=(500, 2000, 10_000), features=(10, 50), method=("split",)), 1000),
+    "level_large": Study(level, crossed(scores=SCORES[:1], rows=(100_000,), features=(30,), method=("split",)), 100),
+    "level_simulation": Study(
+        level, crossed(scores=SCORES, rows=(500, 2000), features=(10,), method=("simulation",)), 200
+    ),
+    "power": Study(power, crossed(rows=(2000, 10_000), gap=(0.1, 0.2), method=("split",)), 400),
+    "power_simulation": Study(power, crossed(rows=(2000,), gap=(0.1, 0.2), method=("simulation",)), 100),
+    "certificate": Study(
+        certificate,
+        [
+            *crossed(
+                curve=[name for name in CURVES if name != "wave"],
+                rows=(100, 1000, 10_000),
+                assuming=("monotone",),
+                groups=(0,),
+            ),
+            *crossed(curve=["wave", "20 steps"], rows=(100, 1000, 10_000), assuming=("variation",), groups=(0,)),
+            *crossed(
+                curve=["wave", "calibrated, rare events", "20 steps"],
+                rows=(100, 1000, 10_000),
+                assuming=("none",),
+                groups=(0,),
+            ),
+            *crossed(
+                curve=["one step", "0 and 1, half wrong"], rows=(1000,), assuming=("monotone", "none"), groups=(5,)
+            ),
+        ],
+        1000,
+    ),
+    "width": Study(width, crossed(rows=(250, 1000, 4000)), 20),
+    "tolerance": Study(
+        tolerance,
+        [
+            *crossed(metric=("calibration_in_the_large", "l2ce_interval"), rows=(1000, 4000), shift=(0.03, 0.0)),
+            *crossed(metric=("ece",), rows=(1000, 4000), shift=(0.03, 0.0)),
+        ],
+        300,
+    ),
+}
+
+
+def one_run(study: str, case: Case, number: int) -> Values:
+    """One run of a setting."""
+    seed = zlib.crc32(f"{study.partition('_')[0]} {sorted(case.items())}".encode())
+    return STUDIES[study].run(np.random.default_rng([seed, number]), case)
+
+
+def run_study(study: str, runs: int, pool: ProcessPoolExecutor) -> list[dict[str, Any]]:
+    """A row for each setting: the mean of each value over the runs, and the Monte Carlo error of shares."""
+    rows = []
+    for case in STUDIES[study].cases:
+        values = list(pool.map(partial(one_run, study, case), range(runs), chunksize=max(1, runs // 160)))
+        means = {name: round(math.fsum(each[name] for each in values) / runs, 6) for name in values[0]}
+        share = next(iter(means.values()))
+        rows.append(
+            {
+                "study": study,
+                **case,
+                "runs": runs,
+                **means,
+                "error": round(math.sqrt(share * (1 - share) / runs), 4) if share <= 1 else None,
+            }
+        )
+    return rows
+
+
+def claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows that contradict a guarantee by more than three Monte Carlo errors."""
+    slack = lambda row, share: 3 * math.sqrt(share * (1 - share) / row["runs"])  # noqa: E731
+    wrong = [row for row in rows if row["study"].startswith("level") and row["false"] > 0.05 + slack(row, 0.05)]
+    wrong += [row for row in rows if row["study"] == "certificate" and row["holds"] < 0.95 - slack(row, 0.95)]
+    at_limit = [row for row in rows if row["study"] == "tolerance" and row["shift"] > 0]
+    return wrong + [row for row in at_limit if row["shown"] > 0.05 + slack(row, 0.05)]
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """The page of the stored results."""
+    from experiments.rendering import markdown_table, render
+
+    def table(study: str, names: dict[str, str], numbers: int) -> str:
+        own = [row for row in rows if row["study"].partition("_")[0] == study]
+        return markdown_table(list(names), [[row[name] for name in names.values()] for row in own], numbers)
+
+    certificates = {"curve": "curve", "rows": "rows", "assuming": "assuming", "groups": "groups"}
+    return render(
+        "subgroups",
+        {
+            "level": table(
+                "level",
+                {
+                    "scores": "scores",
+                    "method": "method",
+                    "rows": "rows",
+                    "features": "features",
+                    "runs": "runs",
+                    "false subgroup": "false",
+                },
+                4,
+            ),
+            "power": table(
+                "power",
+                {
+                    "method": "method",
+                    "rows": "rows",
+                    "gap": "gap",
+                    "runs": "runs",
+                    "any significant": "any",
+                    "planted one found": "found",
+                    "disjoint one": "false",
+                },
+                6,
+            ),
+            "certificates": table(
+                "certificate",
+                {
+                    **certificates,
+                    "runs": "runs",
+                    "bounds hold": "holds",
+                    "true error": "truth",
+                    "mean estimate": "estimate",
+                    "mean bound": "bound",
+                },
+                5,
+            ),
+            "width": table(
+                "width",
+                {
+                    "rows": "rows",
+                    "runs": "runs",
+                    "interval of ECE": "interval",
+                    "certify, none": "none",
+                    "certify, monotone": "monotone",
+                    "band": "band",
+                },
+                6,
+            ),
+            "tolerance": table(
+                "tolerance",
+                {"metric": "metric", "rows": "rows", "true shift": "shift", "runs": "runs", "shown": "shown"},
+                3,
+            ),
+            "wrong": len(claims(rows)),
+        },
+    )
+
+
+def main() -> int:
+    """Run studies, store their rows and write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("study", nargs="*", help=f"of {', '.join(STUDIES)}; all by default")
+    parser.add_argument("--runs", type=int)
+    parser.add_argument("--page", action="store_true", help="write the page from the stored results")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    chosen = parser.parse_args()
+    rows = json.loads(chosen.results.read_text()) if chosen.results.exists() else []
+    if not chosen.page:
+        with ProcessPoolExecutor() as pool:
+            for study in chosen.study or STUDIES:
+                fresh = run_study(study, chosen.runs or STUDIES[study].runs, pool)
+                rows = [row for row in rows if row["study"] != study] + fresh
+                rows.sort(key=lambda row: list(STUDIES).index(row["study"]))
+                chosen.results.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+        return int(bool(claims(rows)))
+    PAGE.write_text(page(rows))
+    return int(bool(claims(rows)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

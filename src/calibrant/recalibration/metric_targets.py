@@ -1,0 +1,175 @@
+"""Cross-validation of calibration methods by a metric of all held-out rows in place of a loss of each row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property, partial
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, UndefinedMetricError
+from ..inference.comparison import sampler_of
+from ..inference.means import Moments
+from ..inference.resampling import PredictionSampler
+from ..inference.simultaneous import resampled_values
+from ..input.predictions import Predictions
+from ..metrics.registry import Metric, catalogue
+from ..util.processes import run_all
+from ..util.progress import track
+from ..views.lenses import Lens
+from .base import Calibrator
+from .cross_validation import Fit, fit_without
+from .safe import row_losses
+from .scores import Floats
+
+# Resamples from which the standard error of a gain is estimated.
+RESAMPLES = 50
+LOSSES = ("nll", "brier")
+MEASURED = ("classwise", "top_k", "rank", "ordinal", "canonical")
+
+
+class MetricTarget(NamedTuple):
+    """A metric under a lens, as the aim of a recalibration."""
+
+    metric: Metric
+    lens: str | Lens | None
+
+    @property
+    def lens_name(self) -> str:
+        """Name of the lens; empty for the lens of the metric itself."""
+        return _name_of(self.lens)
+
+    def values(self, p: Predictions, probs: Floats, resamples: int) -> Floats:
+        """Distance of the metric from its ideal value for these probabilities: of all rows, and of resamples of the rows."""
+        options: dict[str, Any] = {} if self.lens is None else {"lens": self.lens}
+        sampler = PredictionSampler(p.with_probs(probs if p.probs.ndim == 2 else probs[:, 1]))
+        own = sampler.whole().value(self.metric, options)
+        rows = sampler_of(self.metric, options, sampler)
+        drawn = resampled_values([(self.metric, options)], rows, "rows", resamples, 0)[:, 0]
+        distance = np.append(own, drawn) - self.metric.ideal
+        return np.abs(distance) if self.metric.info.signed else distance
+
+
+def read_loss(loss: Any, lens: Any) -> tuple[str | MetricTarget, Any]:
+    """What methods are compared by, and the lens whose event is calibrated.
+
+    A metric, or a loss under a lens that measures all classes, such as ``"classwise"``, is evaluated on all held-out rows together.
+    """
+    measured = _name_of(lens).partition(":")[0] in MEASURED
+    if not measured and loss in LOSSES:
+        return str(loss), lens
+    if loss not in catalogue:
+        raise ArgumentError("loss", f"unknown metric {loss!r}", "use 'nll', 'brier' or a metric, such as 'ece'")
+    metric = catalogue[loss]
+    if metric.ideal is None:
+        problem = f"{metric.id} has no value that calibrated predictions approach, and cannot be a target"
+        raise ArgumentError("loss", problem, "for example 'nll', 'brier', 'ece', 'cwce', 'gece' or 'vce'")
+    return MetricTarget(metric, lens if measured else None), None if measured else lens
+
+
+def _name_of(lens: Any) -> str:
+    return lens.name if isinstance(lens, Lens) else lens if isinstance(lens, str) else ""
+
+
+class MetricFits(NamedTuple):
+    """The fits of one calibrator; all probabilities are those of rows that the fit lacked."""
+
+    calibrator: Calibrator
+    warnings: tuple[str, ...]
+    """Of the fits without one fold, and last of the fit on all rows."""
+    probs: Floats
+    """Of each row, from the fit without its fold."""
+    inner: Floats
+    """Of each row, for each fold, from the fit without that fold and the fold of the row; of shape (folds, N, K)."""
+
+
+class MetricValidation:
+    """Held-out values of a metric for each calibrator, and the selection among them; the counterpart of `CrossValidation`."""
+
+    def __init__(
+        self, calibrators: Mapping[str, Calibrator], p: Predictions, fold: NDArray[Any], target: MetricTarget
+    ) -> None:
+        self.p, self.fold, self.target = p, fold, target
+        self.fits: dict[str, MetricFits] = {}
+        self.reasons: dict[str, str] = {}
+        folds = range(int(fold.max()) + 1)
+        left_out = [(), *((k,) for k in folds), *combinations(folds, 2)]
+        parts = run_all([partial(fit_without, calibrators, p, fold, each) for each in left_out], p.n * p.k / len(folds))
+        for name in calibrators:
+            fits = dict(zip(left_out, (part[name] for part in parts), strict=True))
+            reason = next((fit for fit in fits.values() if isinstance(fit, str)), None)
+            if reason is None:
+                self.fits[name] = self._held_out(fits, len(folds))
+            else:
+                self.reasons[name] = reason
+        self.drawn = {
+            name: target.values(p, fits.probs, RESAMPLES) for name, fits in track(self.fits.items(), "methods")
+        }
+        if not math.isfinite(self.drawn["none"][0]):
+            raise UndefinedMetricError(target.metric.id, "is not finite without recalibration", "use loss='nll'")
+
+    def _held_out(self, fits: Mapping[Any, Fit], folds: int) -> MetricFits:
+        probs = np.empty_like(fits[()].probs)
+        inner = np.empty((folds, *probs.shape))
+        for k in range(folds):
+            own = self.fold == k
+            probs[own] = inner[k, own] = fits[k,].probs[own]
+        for k, j in combinations(range(folds), 2):
+            pair = np.flatnonzero((self.fold == k) | (self.fold == j))
+            first = self.fold[pair] == k
+            inner[j, pair[first]] = fits[k, j].probs[first]
+            inner[k, pair[~first]] = fits[k, j].probs[~first]
+        calibrator = fits[()].calibrator
+        assert calibrator is not None
+        return MetricFits(
+            calibrator, tuple(fits[each].warning for each in (*((k,) for k in range(folds)), ())), probs, inner
+        )
+
+    def loss_of(self, name: str) -> float:
+        """Distance of the metric from its ideal value on the held-out rows."""
+        return float(self.drawn[name][0])
+
+    def nll_of(self, name: str) -> float:
+        """Negative log-likelihood of the held-out rows."""
+        return float(np.average(row_losses(self.fits[name].probs, self.p.labels, "nll"), weights=self.p.weight))
+
+    def gain(self, name: str) -> Moments:
+        """Reduction of the distance from the ideal value, with its variance over resamples of the rows."""
+        return self._moments(self.drawn["none"], self.drawn[name])
+
+    def _moments(self, plain: Floats, other: Floats) -> Moments:
+        with np.errstate(invalid="ignore"):
+            gain = plain - other
+        drawn = gain[1:][np.isfinite(gain[1:])]
+        variance = float(drawn.var(ddof=1)) if len(drawn) > 0.9 * RESAMPLES else math.inf
+        return Moments(float(gain[0]), variance, 0.0, RESAMPLES)
+
+    @cached_property
+    def selected(self) -> str:
+        """The method selected on all rows."""
+        return self._select(self.drawn, -1)
+
+    def _select(self, drawn: Mapping[str, Floats], place: int) -> str:
+        """The method with the largest gain, if it exceeds one standard error; one whose fit in this place warned only if there is no other."""
+        gains = {name: self._moments(drawn["none"], values) for name, values in drawn.items()}
+        means = {name: gain.mean for name, gain in gains.items() if gain.mean > math.sqrt(gain.variance)}
+        calm = {name: mean for name, mean in means.items() if not self.fits[name].warnings[place]}
+        eligible = calm or means
+        return max(eligible, key=eligible.__getitem__) if eligible else "none"
+
+    @cached_property
+    def nested_gain(self) -> Moments:
+        """Gain of the selection: rows of each fold have the probabilities of the method that the other folds select."""
+        probs = np.empty_like(self.fits["none"].probs)
+        for k in track(range(int(self.fold.max()) + 1), "folds"):
+            others, own = np.flatnonzero(self.fold != k), self.fold == k
+            rest = self.p.take(others)
+            drawn = {
+                name: self.target.values(rest, fits.inner[k][others], RESAMPLES) for name, fits in self.fits.items()
+            }
+            probs[own] = self.fits[self._select(drawn, k)].probs[own]
+        return self._moments(self.drawn["none"], self.target.values(self.p, probs, RESAMPLES))

@@ -1,0 +1,197 @@
+"""find_subgroups: the search equals an exhaustive enumeration, names select the rows that they name, and both tests hold."""
+
+import math
+import re
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.errors import CalibrantError
+from calibrant.evaluation.features import read_features
+from calibrant.evaluation.subgroup_search import Space
+from calibrant.views import View
+
+DATES = pd.date_range("2023-01-01", periods=240, freq="D")
+
+
+def unfriendly(n=240, seed=0):
+    """Scores with ties, 0 and 1, and features with ties, missing values, rare categories, dates and infinite values."""
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.beta(0.7, 0.9, n), 1)
+    y = (rng.random(n) < score).astype(int)
+    age = np.where(rng.random(n) < 0.1, np.nan, np.round(rng.normal(50, 20, n), 1))
+    age[:2] = np.inf, -np.inf
+    plan = rng.choice(np.array(["basic", "pro", "rare", None], object), n, p=[0.5, 0.35, 0.05, 0.1])
+    frame = pd.DataFrame({"age": age, "plan": plan, "children": rng.integers(0, 3, n), "day": DATES[:n]})
+    return frame, y, score
+
+
+def satisfies(text, frame):
+    """Rows that satisfy the text of a condition, read from the text alone."""
+    number = r"(\S+)"
+    if match := re.fullmatch(r"(\S+) is (missing|known)", text):
+        missing = frame[match[1]].isna().to_numpy()
+        return missing if match[2] == "missing" else ~missing
+
+    def value(name, written):
+        kind = frame[name].dtype.kind
+        return np.datetime64(written) if kind == "M" else float(written) if kind in "if" else written
+
+    with np.errstate(invalid="ignore"):
+        if match := re.fullmatch(rf"{number} ≤ (\S+) < {number}", text):
+            column = frame[match[2]].to_numpy()
+            return (column >= value(match[2], match[1])) & (column < value(match[2], match[3]))
+        name, sign, written = text.split(" ")
+        column = frame[name].to_numpy()
+        limit = value(name, written)
+        return (
+            {"≥": column >= limit, "<": column < limit, "=": column == limit}[sign] if sign != "=" else column == limit
+        )
+
+
+def exhaustive(space, frame, score, outcome, weight, kind, depth, min_rows):
+    """Every conjunction of conditions on different features: its name and penalised evidence, by definition."""
+    units = weight / (np.square(weight).sum() / weight.sum()) if kind == "importance" else weight
+    masks = [satisfies(condition.text, frame) for condition in space.conditions]
+    by_feature = [[i for i, c in enumerate(space.conditions) if c.feature == f] for f in range(frame.shape[1])]
+    found = {}
+    for count in range(1, depth + 1):
+        conjunctions = [each for chosen in combinations(by_feature, count) for each in product(*chosen)]
+        for conjunction in conjunctions:
+            inside = np.logical_and.reduce([masks[place] for place in conjunction])
+            if (weight[inside].sum() if kind == "counts" else inside.sum()) < min_rows:
+                continue
+            excess = math.fsum(units[inside] * (outcome - score)[inside])
+            square = units**2 if kind == "importance" else units
+            variance = max(math.fsum((square * score * (1 - score))[inside]), 1e-9)
+            ratio = abs(excess) / variance
+            bennett = variance * ((1 + ratio) * math.log1p(ratio) - ratio)
+            found[" and ".join(space.conditions[place].text for place in conjunction)] = bennett - math.log(
+                len(conjunctions)
+            )
+    return found
+
+
+@pytest.mark.parametrize("kind", ["unit", "counts", "importance"])
+def test_a_wide_beam_finds_what_exhaustive_enumeration_finds(kind):
+    frame, y, score = unfriendly()
+    rng = np.random.default_rng(1)
+    weight = {"unit": np.ones(240), "counts": rng.integers(1, 4, 240), "importance": rng.gamma(2, size=240)}[kind]
+    p = cal.Predictions(
+        y, score, **{} if kind == "unit" else {"counts" if kind == "counts" else "sample_weight": weight}
+    )
+    space = Space(read_features(frame, p, 4), 3, 10**6, 7, 1)
+    view = View(score, y, None if kind == "unit" else weight, kind)
+    rows = space.rows(view, np.arange(240), view.weights)
+    found = {space.name(each.conditions): each.evidence for each in space.search([rows])}
+    wanted = exhaustive(space, frame, score, y, np.asarray(weight, float), kind, 3, 7)
+    assert found.keys() == wanted.keys()
+    assert len(found) > 1000
+    assert all(math.isclose(found[name], wanted[name], rel_tol=1e-6, abs_tol=1e-6) for name in wanted)
+    assert space.size >= len(wanted)
+    # The usual beam keeps the best one.
+    narrow = Space(read_features(frame, p, 4), 3, 20, 7, 1)
+    assert narrow.search([rows])[0].evidence == pytest.approx(max(wanted.values()), abs=1e-6)
+
+
+def planted(n=6000, seed=2):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"age": rng.integers(18, 90, n), "plan": rng.choice(["basic", "pro"], n)})
+    for place in range(6):
+        frame[f"noise{place}"] = rng.normal(size=n)
+    score = rng.uniform(0.1, 0.6, n)
+    wrong = ((frame["age"] >= 60) & (frame["plan"] == "basic")).to_numpy()
+    return frame, (rng.random(n) < score + 0.2 * wrong).astype(int), score, wrong
+
+
+@pytest.mark.parametrize("method", ["split", "simulation"])
+def test_a_planted_subgroup_is_found_and_described(method):
+    frame, y, score, wrong = planted(3000)
+    found = cal.find_subgroups(y, score, features=frame, method=method, max_features=2, n_resamples=19, alpha=0.1)
+    first = found[0]
+    assert first.significant
+    assert (first.mask == wrong).mean() > 0.95
+    assert first.low <= first.gap <= first.high < 0
+    inside = np.logical_and.reduce([satisfies(text, frame) for text in first.name.split(" and ")])
+    assert np.array_equal(inside, first.mask)
+    assert all(0.2 * wrong[each.mask].mean() > 0.02 for each in found.significant)
+    if method == "simulation":
+        wanted = [inside.sum(), score[inside].mean(), y[inside].mean()]
+        assert [first.rows, first.mean_score, first.rate] == pytest.approx(wanted)
+        assert first.pvalue == 1 / 20
+    columns = found.to_frame()
+    assert columns["name"].tolist() == [each.name for each in found]
+    assert found.to_dict()["subgroups"][0]["gap"] == first.gap
+
+
+def test_counts_are_divided_as_the_rows_that_they_represent():
+    frame, y, score, _ = planted(3000)
+    twice = cal.find_subgroups(cal.Predictions(y, score, counts=np.full(3000, 2)), features=frame, max_features=1)
+    assert twice.n + twice.n_tested == 6000
+    assert abs(twice.n - 3000) < 200
+    assert twice[0].rows <= 6000
+
+
+def test_several_classes_are_events_of_the_lens():
+    rng = np.random.default_rng(3)
+    n, plan = 4000, rng.choice(["basic", "pro"], 4000)
+    probs = rng.dirichlet([2, 2, 2, 2], n)
+    labels = np.array(["a", "b", "c", "d"])[(probs.cumsum(1) > rng.random((n, 1))).argmax(1)]
+    labels[(plan == "pro") & (rng.random(n) < 0.4)] = "c"
+    p = cal.Predictions(labels, probs, classes=["a", "b", "c", "d"])
+    found = cal.find_subgroups(p, features={"plan": plan}, lens="classwise")
+    assert ("plan = pro", "class:c") in {(each.name, each.lens) for each in found.significant}
+    assert "lens" in repr(found)
+    assert cal.find_subgroups(p, features={"plan": plan})[0].lens == "top_label"
+
+
+def test_rows_without_labels_are_left_out_of_the_features():
+    frame, y, score, _ = planted(1000)
+    labels = pd.Series(y, dtype=object)
+    labels[::10] = None
+    kept = np.arange(1000) % 10 > 0
+    dropped = cal.find_subgroups(cal.Predictions(labels, score, missing="drop"), features=frame, max_features=1)
+    apart = cal.find_subgroups(y[kept], score[kept], features=frame[kept], max_features=1)
+    assert dropped == apart
+    assert dropped[0].mask.shape == (900,)
+
+
+def test_frames_of_all_libraries_are_the_same_features():
+    frame, y, score = unfriendly()
+    frame["plan"] = frame["plan"].astype("category")
+    p = cal.Predictions(y, score)
+    wanted = [(f.name, f.labels(), f.code.tolist()) for f in read_features(frame, p, 5)]
+    other = pl.from_pandas(frame)
+    masked = {name: np.ma.masked_array(frame[name], frame[name].isna()) for name in ("age", "children")}
+    for each in (other, other.lazy(), other.to_arrow(), dict(frame.items())):
+        assert [(f.name, f.labels(), f.code.tolist()) for f in read_features(each, p, 5)] == wanted
+    assert [f.code.tolist() for f in read_features(masked, p, 5)] == [wanted[0][2], wanted[2][2]]
+
+
+def test_rare_categories_are_pooled_and_said():
+    names = [f"c{place % 30}" for place in range(600)]
+    found = cal.find_subgroups([0, 1] * 300, [0.4, 0.6] * 300, features={"city": names}, min_rows=5)
+    assert found.notes == ("city: 10 rare categories were not searched",)
+
+
+@pytest.mark.parametrize(
+    ("argument", "keywords"),
+    [
+        ("features", {"features": None}),
+        ("features", {"features": {"x": [1, 2, 3]}}),
+        ("features", {"features": {}}),
+        ("method", {"method": "permutation"}),
+        ("max_features", {"max_features": 4}),
+        ("bins", {"bins": 1}),
+        ("find_subgroups", {"min_rows": 500}),
+        ("lens", {"lens": "canonical"}),
+    ],
+)
+def test_errors_name_the_argument(argument, keywords):
+    with pytest.raises(CalibrantError) as error:
+        cal.find_subgroups([0, 1] * 50, [0.4, 0.6] * 50, **{"features": {"x": np.arange(100)}, **keywords})
+    assert error.value.argument == argument

@@ -1,0 +1,57 @@
+"""assess(tolerance=...): two one-sided tests by the limits of the interval, and what has no proven interval."""
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import CalibrantError
+
+RNG = np.random.default_rng(0)
+P = RNG.random(600)
+Y = (RNG.random(600) < P).astype(int)
+
+
+@pytest.mark.parametrize(
+    "metric", ["cox_slope", "calibration_in_the_large", "l2ce_interval", "expected_observed_ratio"]
+)
+def test_the_hypothesis_is_rejected_where_both_limits_lie_within_the_tolerance(metric):
+    ideal = cal.catalogue[metric].ideal
+    for alpha in (0.01, 0.05, 0.2):
+        limits = cal.interval(Y, P, metric=metric, level=1 - 2 * alpha)
+        reach = max(limits.high - ideal, ideal - limits.low)
+        for tolerance, rejected in ((reach * 1.001, True), (reach * 0.999, False)):
+            found = cal.assess(Y, P, metric=metric, tolerance=tolerance, alpha=alpha)
+            assert (found.low, found.high, found.method) == (limits.low, limits.high, limits.method)
+            assert found.rejected is rejected
+            assert ("not shown" in found.verdict) is not rejected
+            assert found.to_dict()["rejected"] is rejected
+
+
+def test_an_error_has_one_limit_and_ece_is_the_default():
+    found = cal.assess(Y, P, tolerance=0.2, n_resamples=200)
+    assert (found.metric, found.method, found.rejected) == ("ece", "inversion", True)
+    assert found.null_hypothesis == "ece is at least 0.2000"
+    assert not cal.assess(Y, P**4, tolerance=0.05, n_resamples=200).rejected
+    assert cal.assess(Y, P).metric == "ecce_mad"
+
+
+@pytest.mark.parametrize(
+    ("argument", "keywords"),
+    [
+        ("tolerance", {"metric": "brier"}),
+        ("tolerance", {"method": "consistency"}),
+        ("tolerance", {"tolerance": 0}),
+        ("tolerance", {"alternative": "less"}),
+        ("alpha", {"alpha": 0.6}),
+    ],
+)
+def test_errors_name_the_argument(argument, keywords):
+    with pytest.raises(CalibrantError) as error:
+        cal.assess(Y, P, **{"tolerance": 0.1, **keywords})
+    assert error.value.argument == argument
+
+
+def test_an_interval_of_the_bootstrap_proves_nothing():
+    soft = cal.Predictions(np.clip(P + 0.01, 0, 1), P, soft=True)
+    with pytest.raises(CalibrantError, match="not proven"):
+        cal.assess(soft, metric="ece", tolerance=0.1, n_resamples=200)
