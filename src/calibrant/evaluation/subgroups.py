@@ -185,7 +185,7 @@ def find_subgroups(
 
     Searches intervals of numbers and dates, categories, and missing values of up to three features for the subgroups with the strongest
     evidence of a gap between mean prediction and observed rate. The search itself finds gaps by chance, so that each subgroup is tested on
-    rows that the search has not seen, or against searches on simulated labels. Use it to answer for whom a model is wrong; groups that are
+    held-out rows, or against searches on simulated labels. Use it to answer for whom a model is wrong; groups that are
     known beforehand belong in ``Predictions(..., groups=...)``.
 
     Parameters
