@@ -275,7 +275,7 @@ def find_subgroups(
     >>> y = rng.random(4000) < score + 0.3 * wrong
     >>> found = cal.find_subgroups(y, score, features={"age": age, "plan": plan})
     >>> found[0].name, found[0].significant
-    ('age ≥ 66 and plan = basic', True)
+    ('age ≥ 62 and plan = basic', True)
     """
     check_choice(method, "method", ("split", "simulation"))
     check_fraction(alpha, "alpha", 0.05)
