@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ..errors import ArgumentError
@@ -36,7 +38,7 @@ from .source import Source
 )
 @options.json_option
 @options.debug_option
-def run(file: str, *, out: str | None, check: str | None, as_json: bool, **options: object) -> bool:
+def run(file: str, *, out: str | None, check: str | None, as_json: bool, **options: Any) -> bool:
     """Certify an upper bound of the calibration error of the predictions in FILE, at any number of rows.
 
     With --check, verify that FILE gives the bounds of a certificate; exits with 1 if it does not.

@@ -305,6 +305,15 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     ------
     FileError
         If the file is not a certificate.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import calibrant as cal
+    >>> written = cal.certify([0, 1] * 50, [0.3, 0.7] * 50)
+    >>> path = written.save(os.path.join(tempfile.mkdtemp(), "certificate.json"))
+    >>> load_certificate(path) == written
+    True
     """
     try:
         with open(path, encoding="utf-8") as stream:

@@ -185,7 +185,7 @@ def find_subgroups(
 
     Searches intervals of numbers and dates, categories, and missing values of up to three features for the subgroups with the strongest
     evidence of a gap between mean prediction and observed rate. The search itself finds gaps by chance, so that each subgroup is tested on
-    rows that the search has not seen, or against searches on simulated labels. Use it to answer for whom a model is wrong; groups that are
+    held-out rows, or against searches on simulated labels. Use it to answer for whom a model is wrong; groups that are
     known beforehand belong in ``Predictions(..., groups=...)``.
 
     Parameters
@@ -275,7 +275,7 @@ def find_subgroups(
     >>> y = rng.random(4000) < score + 0.3 * wrong
     >>> found = cal.find_subgroups(y, score, features={"age": age, "plan": plan})
     >>> found[0].name, found[0].significant
-    ('age ≥ 66 and plan = basic', True)
+    ('age ≥ 62 and plan = basic', True)
     """
     check_choice(method, "method", ("split", "simulation"))
     check_fraction(alpha, "alpha", 0.05)
