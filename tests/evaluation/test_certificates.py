@@ -129,9 +129,13 @@ def test_a_certificate_is_verified_against_the_data(tmp_path):
     content = json.loads(path.read_text())
     assert {"calibrant", "numpy"} <= content["versions"].keys()
     assert "non-decreasing" in " ".join(content["assumptions"])
-    content["bounds"][0]["bound"] /= 2
+    for forged in ({"statement": "The error is at most 0.01."}, {"assumptions": []}):
+        path.write_text(json.dumps({**content, **forged}))
+        with pytest.raises(CalibrantError, match="statement or assumptions"):
+            load_certificate(path)
+    content["bounds"][1]["bound"] /= 2  # of a group, which the statement does not name
     path.write_text(json.dumps(content))
-    assert "all rows" in load_certificate(path).check(p)[0]
+    assert len(load_certificate(path).check(p)) == 1
     path.write_text("{}")
     with pytest.raises(CalibrantError, match="not a certificate"):
         load_certificate(path)

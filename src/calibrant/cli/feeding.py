@@ -204,7 +204,8 @@ def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update
                 raise
             is_expected = isinstance(error, CalibrantError | OSError)
             fault = fault if is_expected else error
-            aside[fingerprinted(file)] = in_options(error) if isinstance(error, CalibrantError) else repr(error)
+            problem = in_options(error) if isinstance(error, CalibrantError) else repr(error)
+            aside[fingerprinted(file)] = problem.removeprefix(f"{file}: ")
         finally:
             running.files = None
     if as_json:

@@ -15,7 +15,7 @@ from ..evaluation.measure import evaluate
 from ..input.predictions import Predictions
 from ..reporting.building import Report, build
 from ..reporting.comparing import COMPARED, compare_models
-from ..reporting.forms import Document, form_of
+from ..reporting.forms import Document, Form, form_of
 from ..reporting.settings import Settings
 from ..reporting.tripod_items import tripod as tripod_items
 from ..sketches.collection import Sketches
@@ -135,20 +135,9 @@ def run(
         )
     if kind is not None and model_card is not None:
         raise ArgumentError("--model-card", "cannot be combined with --compare", "report on one file")
-    if out == "-" and form in ("pdf", "docx"):
-        raise ArgumentError("--out", f"a {form} cannot be printed", "name a file")
     if tripod is not None:
         purpose = "clinical"
-    target = out or f"report.{form or 'html'}"
-    try:
-        shape = form_of("x.md" if target == "-" else target, form)
-    except ArgumentError as error:
-        raise error.replaced(
-            argument="--out", remedy="end it in .html, .md, .json, .pdf or .docx, or use --as"
-        ) from None
-    if out is None:  # the others are checked with the options
-        check_writable(target)
-        check_replaceable("--out", target, "a document")
+    target, shape = _choose_target(out, form)
     title, metrics, draws = options.pop("title"), options.pop("metrics"), Draws.take(options)
     is_comparison = kind is not None
     names = COMPARED if is_comparison and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
@@ -177,6 +166,23 @@ def run(
         beside[tripod] = tripod_items(found.clinical.summary, outcome=found.outcome or None, model=model)
     _write(found, found.content(shape), target, beside, figures, found.verdict.sentence)
     return gates.finish(check_gates(data, found), f"calibrant report {_name(files[0])}")
+
+
+def _choose_target(out: str | None, form: str | None) -> tuple[str, Form]:
+    """Where the report is written, or - to print it, and in which form."""
+    if out == "-" and form in ("pdf", "docx"):
+        raise ArgumentError("--out", f"a {form} cannot be printed", "name a file")
+    target = out or f"report.{form or 'html'}"
+    try:
+        shape = form_of("x.md" if target == "-" else target, form)
+    except ArgumentError as error:
+        raise error.replaced(
+            argument="--out", remedy="end it in .html, .md, .json, .pdf or .docx, or use --as"
+        ) from None
+    if out is None:  # the others are checked with the options
+        check_writable(target)
+        check_replaceable("--out", target, "a document")
+    return target, shape
 
 
 def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[Any, Report], list[Checked]]:

@@ -304,7 +304,7 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     Raises
     ------
     FileError
-        If the file is not a certificate.
+        If the file cannot be read, is not a certificate, or states something else than its bounds.
 
     Examples
     --------
@@ -320,9 +320,17 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
             content = json.load(stream)
         bounds = tuple(CertifiedError(**each) for each in content["bounds"])
         fields = {name: content[name] for name in Certificate.__dataclass_fields__ if name != "bounds"}
-        return Certificate(bounds=bounds, **fields)
+        certificate = Certificate(bounds=bounds, **fields)
+        said = {name: content[name] for name in ("statement", "assumptions")}
+    except OSError as error:
+        raise FileError(str(path), f"cannot be read ({error.strerror})", "check the path") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise FileError(str(path), "is not a certificate", "write one with calibrant certify --out") from error
+        raise FileError(
+            str(path), "is not a certificate", "write one with calibrant certify --out FILE.json"
+        ) from error
+    if said != {name: certificate.to_dict()[name] for name in said}:
+        raise FileError(str(path), "its statement or assumptions are not those of its bounds", "certify the data again")
+    return certificate
 
 
 def data_fingerprint(p: Predictions) -> str:

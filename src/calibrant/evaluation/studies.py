@@ -278,7 +278,8 @@ def _summary(
     """Means, deviations and tests."""
     from scipy.special import stdtr
 
-    rows, tests = [], {}
+    rows: list[Any] = []
+    tests: dict[Any, Any] = {}
     for lens, metric in measures:
         every = {
             (model, name): [values[model, name, seed].get(f"{lens}|{metric}") for seed in seeds]

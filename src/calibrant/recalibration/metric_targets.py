@@ -22,7 +22,7 @@ from ..util.processes import run_all
 from ..util.progress import track
 from ..views.lenses import Lens
 from .base import Calibrator
-from .cross_validation import Fit, fit_without
+from .cross_validation import fit_without
 from .safe import row_losses
 from .scores import Floats
 
@@ -112,7 +112,7 @@ class MetricValidation:
         if not math.isfinite(self.drawn["none"][0]):
             raise UndefinedMetricError(target.metric.id, "is not finite without recalibration", "use loss='nll'")
 
-    def _held_out(self, fits: Mapping[Any, Fit], folds: int) -> MetricFits:
+    def _held_out(self, fits: Mapping[Any, Any], folds: int) -> MetricFits:
         probs = np.empty_like(fits[()].probs)
         inner = np.empty((folds, *probs.shape))
         for k in range(folds):
@@ -135,7 +135,8 @@ class MetricValidation:
 
     def nll_of(self, name: str) -> float:
         """Negative log-likelihood of the held-out rows."""
-        return float(np.average(row_losses(self.fits[name].probs, self.p.labels, "nll"), weights=self.p.weight))
+        labels: Any = self.p.labels
+        return float(np.average(row_losses(self.fits[name].probs, labels, "nll"), weights=self.p.weight))
 
     def gain(self, name: str) -> Moments:
         """Reduction of the distance from the ideal value, with its variance over resamples of the rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ FURTHER = ("roc", "pr", "murphy", "benefit", "plane", "coverage")
 ROUND_ENDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
 
 
-def write_figures(overlay: Overlay, texts: Mapping[str, str], folder: str | Path, *, logit: bool = False) -> list[Path]:
+def write_figures(
+    overlay: Overlay, texts: Mapping[str, str], folder: str | os.PathLike[str], *, logit: bool = False
+) -> list[Path]:
     """Write each chart of the sides that are shown at the start, as SVG and PNG, and return the files."""
     target = make_folder(folder)
     written = []
@@ -113,7 +116,7 @@ def score_data(sides: Sequence[PageSide], *, logit: bool = False) -> dict[str, V
     signs = (("events", 1, "var(--under)"), ("others", -1, "var(--soft)"))
     return {
         "bars": [
-            {"left": left, "right": right, "share": sign * share, "colour": colour}  # type: ignore[operator]
+            {"left": left, "right": right, "share": sign * float(share or 0), "colour": colour}
             for key, sign, colour in signs
             for left, right, share in zip(columns["left"], columns["right"], columns[key], strict=True)
         ]
@@ -127,9 +130,9 @@ def _outline(side: PageSide, columns: Columns) -> Values:
     for left, right, events, others in zip(
         *(columns[key] for key in ("left", "right", "events", "others")), strict=True
     ):
-        if last is not None and left > last:  # type: ignore[operator]
+        if last is not None and left > last:
             rows.append({**look, "place": side.place, "x": last, "share": 0})
-        rows.append({**look, "place": side.place, "x": left, "share": events + others})  # type: ignore[operator]
+        rows.append({**look, "place": side.place, "x": left, "share": events + others})
         last = right
     return [*rows, {**look, "place": side.place, "x": last, "share": 0}]
 
@@ -149,12 +152,12 @@ def describe_diagram(series: Series, mean: str, rate: str) -> str:
     text = f"Isotonic calibration curve from {mean} to {rate}: {'; '.join(points)}."
     if "low" not in curve:
         return text
-    outside = {"below": [], "above": []}  # type: dict[str, list[float]]
+    outside: dict[str, list[float]] = {"below": [], "above": []}
     for x, y, low, high in zip(*(curve[key] for key in ("x", "y", "low", "high")), strict=True):
-        if y < low - 1e-9:  # type: ignore[operator]
-            outside["below"].append(x)  # type: ignore[arg-type]
-        elif y > high + 1e-9:  # type: ignore[operator]
-            outside["above"].append(x)  # type: ignore[arg-type]
+        if y < low - 1e-9:
+            outside["below"].append(x)
+        elif y > high + 1e-9:
+            outside["above"].append(x)
     parts = [
         f"{side} it at predictions from {percent(min(found))} to {percent(max(found))}"
         for side, found in outside.items()
