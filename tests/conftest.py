@@ -72,7 +72,7 @@ def _is_deep(value: object) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--deep"):
         return
-    kept = _spread([item for item in items if "deep" not in item.keywords])
+    kept = _spread([item for item in items if item.get_closest_marker("deep") is None])
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
 
