@@ -116,7 +116,7 @@ def _spread(items: list[pytest.Item]) -> set[pytest.Item]:
         cases.sort(key=lambda case: zlib.crc32(case.nodeid.encode()))
         for place, case in enumerate(cases):
             values = {(name, _mark(value)) for name, value in case.callspec.params.items()}  # type: ignore[attr-defined]
-            if 3 * place < len(cases) or (values - met and "sampled" not in case.keywords):
+            if 3 * place < len(cases) or (values - met and case.get_closest_marker("sampled") is None):
                 kept.add(case)
                 met |= values
     return kept

@@ -28,7 +28,7 @@ def sample(n: int = 400, k: int = 3) -> Any:
     return cal.inference.make_miscalibrated(n, warp=warp, distribution=(1,) * k, rng=1)
 
 
-@pytest.mark.parametrize(("loss", "lens", "distance"), CASES, ids=lambda value: getattr(value, "name", str(value)))
+@pytest.mark.parametrize(("loss", "lens", "distance"), CASES, ids=[f"{loss}-{lens}" for loss, lens, _ in CASES])
 def test_the_loss_is_the_metric_of_all_held_out_rows(loss: str, lens: Any, distance: Any) -> None:
     data, weight = sample(), np.random.default_rng(2).uniform(0.5, 2, 400)
     chosen = cal.recalibrate(
