@@ -568,7 +568,7 @@ def peer_calls() -> list[tuple[Any, str]]:
     stored = load()["rows"]
     closest: dict[tuple[str, str, str, str], Any] = {}
     for call in CALLS:
-        if call.topic or call.kind not in PEER_SETS or not re.match(USABLE, call.ours):
+        if call.kind not in PEER_SETS or not re.match(USABLE, call.ours):
             continue
         for found in stored[call.key]:
             if found["set"] in PEER_SETS[call.kind] and is_same(found):

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: the data sets need it")
@@ -102,6 +103,7 @@ def test_calls_of_calibrant_run_and_what_is_the_same_is_the_number_of_the_other_
 def test_figures_and_reports_run() -> None:
     four = data("classes", "small")
     given = data("binary", "small") | {"y4": four["y"], "p4": four["p"]}
+    given["grades"] = np.digitize(given["p"], [0.1, 0.3, 0.6])
     for code in dict.fromkeys(figure.ours for figure in FIGURES):
         names = dict(given)
         exec(compare.SETUP["calibrant"], names)
