@@ -286,7 +286,7 @@ def recalibrate(
 
     A metric of all rows, such as the expected calibration error, is not a mean over rows. Its gain is then the reduction of its distance from the
     ideal value on the held-out rows, with the standard error of 50 resamples of these rows; the nested estimate evaluates the metric once on
-    the rows of all folds, each with the method that the other folds select. A low calibration error does not show whether classes are told apart,
+    the rows of all folds, each with the method that the other folds select. A low calibration error does not show whether classes are distinguished,
     so that a note says where the negative log-likelihood rises. Methods are fitted by their own objective, whatever the loss.
 
     A calibrator whose fit warns, because a parameter lies at its bound or a class has no rows, is selected only if no
