@@ -1,20 +1,22 @@
-"""Every calibrator on real predictions, compared with other packages that have the same method.
+"""Every calibrator on sets of predictions, compared with `recalibrate(method="auto")` and with other packages that have the same method.
 
-Each set of predictions is split in half; a calibrator is fitted on one half, and its loss is computed on the other. Run it in the environment
-created by `make bench`, with betacal and venn-abers added (missing packages are skipped and listed); the losses are written to
-calibrators.json, from which calibrators_page.py writes the page. The predictions are outside the repository, in the folder CALIBRANT_DATA.
+A calibrator is fitted on one half of a set and evaluated on the other. ``python -m experiments.calibrators`` computes what is missing in
+calibrators.json, set by set, so that it can be stopped at any time. ``--minutes 15`` stops it, ``--fast`` leaves slow methods and packages out, names of
+sets select and repeat them, and ``--auto`` repeats the choice of `recalibrate` alone. calibrators_page.py writes the page. Run it in the environment created by `make bench`, with betacal and
+venn-abers added (missing packages are skipped and listed). The published predictions are outside the repository, in the folder CALIBRANT_DATA.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
+import math
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,45 +24,30 @@ from numpy.typing import NDArray
 import calibrant as cal
 from calibrant.errors import CalibrantError
 from calibrant.recalibration.methods import METHODS
+from experiments import calibrators_peers, calibrators_sets
+from experiments.calibrators_peers import Peer
+from experiments.calibrators_sets import Floats, Problem, split
 from experiments.published import data_folder
-
-Floats = NDArray[np.float64]
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "calibrators.json"
-SEED, MOST_ROWS, MANY_CLASSES, FLOOR = 20_241, 20_000, 20, 1e-12
+MOST_ROWS, MANY_CLASSES, FLOOR = 20_000, 20, 1e-12
 # Too slow for many classes: the number of parameters is quadratic, or every row is compared with every other.
-FEW_CLASSES = {"matrix", "dirichlet", "kernel", "consistency", "miscalibration_aware_temperature"}
+FEW_CLASSES = {"matrix", "venn_abers_one_vs_one", "kernel", "consistency", "miscalibration_aware_temperature"}
+# Too slow for many rows; `--fast` leaves them out everywhere.
+SLOW = FEW_CLASSES | {"intra_order_preserving", "cross_venn_abers", "bayesian_binning"}
+# For scores with few values, for a risk that no loss measures, and the same as matrix scaling where the scores are probabilities.
+OTHER_PURPOSES = {"histogram_levels", "safe_temperature", "beta_ab", "offset_adjustment", "dirichlet"}
 CALIBRATORS = {
-    **METHODS,
-    "platt of plain labels": partial(cal.PlattScaling, targets="plain"),
+    **{name: method for name, method in METHODS.items() if name not in OTHER_PURPOSES},
     "histogram of equal width": partial(cal.HistogramBinning, binning="equal_width"),
 }
 # Stated confidences, which are not distributions over the classes.
 LEFT_OUT = "sciq_stated"
 
 
-class Half(NamedTuple):
-    """Probabilities and labels of one half; two classes have two columns."""
-
-    probs: Floats
-    labels: NDArray[np.int64]
-
-
-class Problem(NamedTuple):
-    """One set of predictions, split in half."""
-
-    name: str
-    fit: Half
-    test: Half
-
-    @property
-    def k(self) -> int:
-        return self.fit.probs.shape[1]
-
-
 def problems(folder: Path, only: set[str] | None = None, most: int = MOST_ROWS) -> Iterator[Problem]:
-    """All data sets with a probability per class, or the named ones, with at most `most` rows each."""
+    """All published sets with a probability per class, or the named ones, with at most `most` rows each."""
     for path in sorted((folder / "sets").glob("*.npz")):
         if path.stem.startswith(LEFT_OUT) or (only is not None and path.stem not in only):
             continue
@@ -88,11 +75,12 @@ def _read(name: str, arrays: dict[str, Any]) -> Iterator[tuple[str, Floats, NDAr
         yield title, np.column_stack([1 - p, p])[known], arrays["label"].astype(np.int64)[known]
 
 
-def split(name: str, probs: Floats, labels: NDArray[np.int64], most: int) -> Problem:
-    """Two random halves of at most `most` rows in total."""
-    order = np.random.default_rng(SEED).permutation(len(labels))[:most]
-    first, second = order[: len(order) // 2], order[len(order) // 2 :]
-    return Problem(name, Half(probs[first], labels[first]), Half(probs[second], labels[second]))
+def sources(folder: Path) -> Iterator[tuple[str, str, Callable[[], Problem]]]:
+    """Kind and name of each set, and how it is made; the published ones from small to large."""
+    for problem in sorted(problems(folder), key=lambda problem: problem.fit.probs.size):
+        yield "published", problem.name, partial(lambda stored: stored, problem)
+    for name, make in calibrators_sets.sources(folder):
+        yield "simulated" if name.startswith("simulated") else "trained", name, make
 
 
 def loss(probs: Floats, labels: NDArray[np.int64]) -> float:
@@ -100,64 +88,129 @@ def loss(probs: Floats, labels: NDArray[np.int64]) -> float:
     return float(-np.log(np.maximum(probs[np.arange(len(labels)), labels], FLOOR)).mean())
 
 
-def names_for(problem: Problem) -> list[str]:
-    """The methods that are fast enough for the number of classes."""
-    return [name for name in CALIBRATORS if problem.k <= MANY_CLASSES or name not in FEW_CLASSES]
+def measures(probs: Floats, labels: NDArray[np.int64]) -> dict[str, float]:
+    """Loss, Brier score and smooth calibration error of the test half."""
+    whole = cal.Predictions(labels, probs)
+    return {"loss": loss(probs, labels), "brier": cal.brier(whole), "smece": cal.smece(whole)}
+
+
+def names_for(classes: int, rows: int, fast: bool = False) -> list[str]:
+    """The methods that are fast enough for the number of classes and rows."""
+    left_out = FEW_CLASSES if classes > MANY_CLASSES else set()
+    left_out = SLOW if fast or rows > MOST_ROWS else left_out
+    return [name for name in CALIBRATORS if name not in left_out]
 
 
 def predicted(name: str, problem: Problem) -> Floats:
     """Probabilities of the test half, calibrated by one method of calibrant."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # classes without rows, and separable labels
-        return CALIBRATORS[name]().fit(*problem.fit).predict_proba(problem.test.probs)
+        return METHODS.get(name, CALIBRATORS.get(name))().fit(*problem.fit).predict_proba(problem.test.probs)
 
 
-def ours(problem: Problem) -> Iterator[dict[str, Any]]:
-    """Loss and seconds of each method of calibrant, or the reason why it cannot be fitted."""
-    for name in names_for(problem):
+def ours(problem: Problem, names: list[str]) -> Iterator[dict[str, Any]]:
+    """Measures and seconds of methods of calibrant, or the reason why one cannot be fitted."""
+    for name in names:
         start = time.perf_counter()
         try:
             probs = predicted(name, problem)
         except CalibrantError as error:
             yield {"calibrator": name, "undefined": str(error)}
             continue
+        seconds = time.perf_counter() - start
         assert probs.shape == problem.test.probs.shape
         assert np.abs(probs.sum(axis=1) - 1).max() <= 1e-12
-        yield {"calibrator": name, "loss": loss(probs, problem.test.labels), "seconds": time.perf_counter() - start}
+        yield {"calibrator": name, **measures(probs, problem.test.labels), "seconds": seconds}
 
 
-def theirs(problem: Problem) -> Iterator[dict[str, Any]]:
-    """Loss and seconds of the other packages."""
-    from experiments import calibrators_peers
+def choice(problem: Problem) -> dict[str, Any]:
+    """Measures and seconds of the method that `recalibrate` selects, and the losses by which it selects."""
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = cal.recalibrate(problem.fit.labels, problem.fit.probs)
+    seconds = time.perf_counter() - start
+    probs = result.predict_proba(problem.test.probs)
+    held_out = {c.method: float(f"{c.loss:.6g}") for c in result.candidates if not c.reason}
+    chosen = {"method": result.method, **measures(probs, problem.test.labels), "seconds": seconds}
+    return {**chosen, "gain": result.gain, "low": result.low, "high": result.high, "held_out": held_out}
 
-    for peer in calibrators_peers.available(problem.k):
+
+def theirs(problem: Problem, peers: list[Peer]) -> Iterator[dict[str, Any]]:
+    """Loss and seconds of methods of other packages."""
+    for peer in peers:
         start = time.perf_counter()
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 probs = np.asarray(peer.predict(problem.fit, problem.test.probs), dtype=np.float64)
+            seconds = time.perf_counter() - start
             probs = np.where(np.isfinite(probs), probs, 0.0)
             value: dict[str, Any] = {"loss": loss(probs, problem.test.labels)}
         except Exception as error:  # another package may fail in any way
+            seconds = time.perf_counter() - start
             value = {"undefined": f"{type(error).__name__}: {error}"[:200]}
-        yield {"calibrator": peer.method, "package": peer.package, "seconds": time.perf_counter() - start, **value}
+        yield {"calibrator": peer.method, "package": peer.package, **value, "seconds": seconds}
 
 
-def main(names: list[str]) -> None:
-    """Compute the losses of the named data sets, or of all."""
-    from experiments import calibrators_peers
+def store(results: dict[str, Any]) -> None:
+    """Write the results, one calibrator in each line, with five digits."""
+    plain = json.loads(json.dumps(results), parse_float=lambda text: float(f"{float(text):.6g}"))
+    lines = [f'"versions": {json.dumps(plain["versions"])}']
+    for name, entry in plain["losses"].items():
+        rows = {key: ",\n".join(map(json.dumps, entry[key])) for key in ("ours", "theirs")}
+        facts = json.dumps({key: value for key, value in entry.items() if key not in rows})
+        tables = ", ".join(f"{json.dumps(key)}: [\n{text}]" for key, text in rows.items())
+        lines.append(f"{json.dumps(name)}: {facts[:-1]}, {tables}}}")
+    body = ",\n".join(lines[1:])
+    RESULTS.write_text(f'{{{lines[0]},\n"losses": {{\n{body}\n}}}}\n', encoding="utf-8")
 
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+def complete(known: dict[str, Any], problem: Problem, fast: bool) -> None:
+    """Compute what an entry of the results lacks."""
+    classes, rows = problem.k, len(problem.fit.labels)
+    known |= {"rows": [rows, len(problem.test.labels)], "classes": classes}
+    own, others = known.setdefault("ours", []), known.setdefault("theirs", [])
+    done = {row["calibrator"] for row in own}
+    own += ours(problem, [name for name in names_for(classes, rows, fast) if name not in done])
+    done = {(row["calibrator"], row["package"]) for row in others}
+    peers = calibrators_peers.available(classes, rows, fast)
+    others += theirs(problem, [peer for peer in peers if (peer.method, peer.package) not in done])
+    if "auto" not in known:
+        known["auto"] = choice(problem)
+
+
+def main() -> None:
+    """Compute what the results lack, or the named sets."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="sets that are computed again")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no further set after this time")
+    parser.add_argument(
+        "--fast", action="store_true", help="without the methods and packages that take most of the time"
+    )
+    parser.add_argument("--auto", action="store_true", help="repeat the choice of recalibrate alone")
+    options = parser.parse_args()
+    end = time.monotonic() + 60 * options.minutes
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"losses": {}}
     results["versions"] = calibrators_peers.versions()
     print("not installed:", ", ".join(calibrators_peers.MODULES.keys() - results["versions"].keys()) or "none")
-    for problem in problems(data_folder(), set(names) or None):
-        facts = {"rows": [len(problem.fit.labels), len(problem.test.labels)], "classes": problem.k}
-        entry = {**facts, "ours": list(ours(problem)), "theirs": list(theirs(problem))}
-        results.setdefault("losses", {})[problem.name] = entry
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-        seconds = sum(row.get("seconds", 0) for row in entry["ours"]), sum(row["seconds"] for row in entry["theirs"])
-        print(f"{problem.name}: {problem.k} classes, {seconds[0]:.1f} s here, {seconds[1]:.1f} s there", flush=True)
+    for kind, name, make in sources(data_folder()):
+        known = results["losses"].get(name, {})
+        if time.monotonic() > end or (options.names and name not in options.names):
+            continue
+        if options.fast and "auto" in known and not (options.names or options.auto):
+            continue
+        problem = make()
+        if options.names and not options.auto:
+            known = {}
+        if options.auto and known:
+            known["auto"] = choice(problem)
+        else:
+            complete(known, problem, options.fast)
+        results["losses"][name] = {"kind": kind} | known
+        store(results)
+        print(f"{name}: {problem.k} classes, {known['auto']['method']} in {known['auto']['seconds']:.1f} s", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,8 @@ from experiments.rendering import render
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "calibrators.md"
 CLOSE = 1.01
+# Sets of calibrators.py: 43 published ones, and those of calibrators_sets.py.
+PLANNED = 91
 
 
 class Pair(NamedTuple):
@@ -66,13 +69,65 @@ def own_losses(losses: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"name": name, "better": sum(value < 0 for value in change), "sets": len(change), "change": ends}
 
 
+def choices(losses: dict[str, Any]) -> list[dict[str, Any]]:
+    """Mean regret to the best method of each set: of `auto`, of each single method that every set has, and of the best without `auto`."""
+    tables = []
+    for title, of in (
+        ("two classes, fewer than 1000 rows", lambda entry: entry["classes"] == 2 and entry["rows"][0] < 1000),
+        ("two classes, 1000 rows or more", lambda entry: entry["classes"] == 2 and entry["rows"][0] >= 1000),
+        ("three or more classes", lambda entry: entry["classes"] > 2),
+    ):
+        entries = [entry for entry in losses.values() if "auto" in entry and of(entry)]
+        own = [{row["calibrator"]: row for row in entry["ours"] if "loss" in row} for entry in entries]
+        every = set.intersection(*(set(rows) for rows in own))
+        regrets = {name: [rows[name]["loss"] - least(rows) for rows in own] for name in every}
+        auto = [entry["auto"]["loss"] - least(rows) for entry, rows in zip(entries, own, strict=True)]
+        ranks = {
+            name: [sum(r["loss"] < rows[name]["loss"] for r in rows.values()) + 1 for rows in own] for name in every
+        }
+        means = sorted((statistics.fmean(values), name) for name, values in regrets.items())
+        worse = [entry["auto"]["loss"] / rows["none"]["loss"] - 1 for entry, rows in zip(entries, own, strict=True)]
+        tables.append(
+            {
+                "title": title,
+                "sets": len(entries),
+                "auto": [statistics.fmean(auto), max(auto)],
+                "worse": [100 * statistics.fmean(worse), 100 * max(worse)],
+                "seconds": statistics.median(entry["auto"]["seconds"] for entry in entries),
+                "single": [
+                    {
+                        "name": name,
+                        "regret": [mean, max(regrets[name])],
+                        "rank": statistics.fmean(ranks[name]),
+                        **{
+                            key: statistics.fmean(rows[name][key] for rows in own)
+                            for key in ("brier", "smece", "seconds")
+                        },
+                    }
+                    for mean, name in means[:8] + [entry for entry in means[8:] if entry[1] == "none"]
+                ],
+            }
+        )
+    return tables
+
+
+def least(rows: dict[str, Any]) -> float:
+    """The least loss of a set."""
+    return min(row["loss"] for row in rows.values())
+
+
 def page(results: dict[str, Any]) -> str:
     """The whole text."""
-    losses = results["losses"]
+    losses = {name: entry for name, entry in results["losses"].items() if entry["ours"]}
     found = list(pairs(losses))
     values = {
         "versions": results["versions"],
+        "kinds": Counter(entry["kind"] for entry in losses.values()),
+        "left": len(results["losses"]) - len(losses),
+        "planned": PLANNED,
+        "choices": choices(losses),
         "rows": [sum(entry["rows"]) for entry in losses.values()],
+        "classes": [entry["classes"] for entry in losses.values()],
         "pairs": len(found),
         "by_method": by_method(found),
         "exceptions": [pair for pair in found if pair.ratio > CLOSE],

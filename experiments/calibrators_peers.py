@@ -30,6 +30,9 @@ MODULES = {
     "uncertainty-calibration": "calibration",
 }
 CLIP = 1e-12
+MOST_ROWS = 20_000
+# Methods that are compared in a short run.
+FAST = {"structured", "structured_vector", "quadratic_logit"}
 
 
 def one_by_one(curve: Curve, fit: tuple[Floats, Labels], new: Floats) -> Floats:
@@ -147,6 +150,13 @@ def versions() -> dict[str, str]:
     return {name: metadata.version(name) for name, module in MODULES.items() if importlib.util.find_spec(module)}
 
 
-def available(classes: int) -> list[Peer]:
-    """The calibrators whose package is installed and that are fast enough for the number of classes."""
-    return [peer for peer in PEERS if classes <= peer.most and importlib.util.find_spec(MODULES[peer.package])]
+def available(classes: int, rows: int, fast: bool = False) -> list[Peer]:
+    """The calibrators whose package is installed and that are fast enough for the number of classes and rows."""
+    return [
+        peer
+        for peer in PEERS
+        if classes <= peer.most
+        and rows <= MOST_ROWS
+        and importlib.util.find_spec(MODULES[peer.package])
+        and (not fast or peer.method in FAST)
+    ]

@@ -17,8 +17,6 @@ from calibrant.views.view import View
 
 from .chromium import Page
 
-DIVISORS = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 25, 30, 50, 60, 75, 100, 150, 300]
-
 
 def binary_case(n: int = 3000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Labels, scores and groups; many scores lie exactly on edges of bins, and some at the ends."""
@@ -106,32 +104,21 @@ BINARY = Predictions(LABEL, SCORE, groups=GROUP)
 MANY = Predictions(np.array(NAMES)[MANY_LABEL], MANY_PROB, classes=NAMES)
 
 
-def choose(page: Page, **values: Any) -> dict[str, Any]:
-    """Move controls as a reader does, wait until the pictures follow, and read what they show."""
+def choose(page: Page, **values: Any) -> None:
+    """Move controls as a reader does, and wait until the pictures follow."""
     for id, value in values.items():
-        kind = "input" if id in ("bins", "cut") else "change"
-        if id == "binning":
+        if id == "kind":
             page.run(f"document.querySelector('input[value={value}]').click()")
+        elif id == "logit":
+            page.run(
+                f"(e => {{ if (e.checked !== {str(value).lower()}) e.click() }})(document.getElementById('logit'))"
+            )
         else:
             page.run(
-                f"(e => {{ e.value = '{value}'; e.dispatchEvent(new Event('{kind}', {{bubbles: true}})) }})"
+                f"(e => {{ e.value = '{value}'; e.dispatchEvent(new Event('change', {{bubbles: true}})) }})"
                 f"(document.getElementById('{id}'))"
             )
-    found: dict[str, Any] = page.run(
-        """(async () => {
-             const r = calibrantReport;
-             await r.drawn.last;
-             const alone = r.drawn.reliability.data("lines").length === 0;
-             const lines = r.drawn.reliability.data("lines").filter(point => point.place === r.state.group);
-             return {
-               points: alone ? r.drawn.reliability.data("bins") : lines,
-               bars: alone ? r.drawn.histogram.data("bins") : r.bins(), ece: r.eceOf(r.bins()),
-               said: document.getElementById("said").textContent, more: document.getElementById("said-more").textContent,
-               table: [...document.querySelectorAll("#bin-rows tr")].map(row => [...row.cells].map(cell => cell.textContent)),
-             };
-           })()"""
-    )
-    return found
+    page.run("calibrantReport.drawn.last.then(() => 1)")
 
 
 def one_view(predictions: Predictions, lens: str = "auto") -> View:

@@ -105,7 +105,7 @@ def calm() -> Report:
     label, score, group = binary_case(600)
     found = quick_report(Predictions(label, score, groups=group), None)
     # Without what is drawn a page takes milliseconds.
-    return replace(found, cells=None, diagram=replace(found.diagram, bins=()))
+    return replace(found, charts=None, diagram=replace(found.diagram, bins=()))
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_hostile_groups_and_classes_in_the_browser(browser: Browser, tmp_path: P
     classes = interactive(Predictions(true, probs, classes=names))
     pages = {
         "groups": found,
-        "classes": with_name(replace(found, cells=classes), HOSTILE[1]),
+        "classes": with_name(replace(found, charts=classes), HOSTILE[1]),
     }
     for name, made in pages.items():
         path = made.save(tmp_path / f"{name}.html")
@@ -146,7 +146,7 @@ def test_hostile_groups_and_classes_in_the_browser(browser: Browser, tmp_path: P
             assert all(url.startswith(LOCAL) for url in page.requests)
             chosen = "group" if name == "groups" else "lens"
             options = page.run(f"[...document.getElementById('{chosen}').options].map(o => o.textContent)")
-            kept = made.cells.groups if name == "groups" else made.cells.lenses[1:]  # type: ignore[union-attr]
+            kept = made.charts.groups if name == "groups" else made.charts.lenses[1:]  # type: ignore[union-attr]
             prefix, suffix = ("", "") if name == "groups" else ("P(", ")")
             assert options[1:] == [prefix + shown(series.name) + suffix for series in kept]
             for place in (1, 7, len(options) - 1, 0):
@@ -154,7 +154,7 @@ def test_hostile_groups_and_classes_in_the_browser(browser: Browser, tmp_path: P
                     f"(e => {{ e.value = '{place}'; e.dispatchEvent(new Event('change')) }})(document.getElementById('{chosen}'))"
                 )
             page.run("calibrantReport.drawn.last.then(() => 1)")
-            assert page.run("document.querySelectorAll('script').length") == 4
+            assert page.run("document.querySelectorAll('script').length") == 3
             assert page.run("document.querySelectorAll('style').length") == 1
             assert page.run("document.querySelectorAll('iframe, base, link, object, embed').length") == 0
             assert page.run("typeof window.got") == "undefined"

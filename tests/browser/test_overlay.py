@@ -21,13 +21,12 @@ from calibrant.reporting.overlay import FEW, report_sides
 from calibrant.util.results import number
 
 from .chromium import LOCAL, Browser
-from .pages import BINARY, DIVISORS, LABEL, MANY_LABEL, MANY_PROB, SCORE, one_view, quick_report
+from .pages import BINARY, LABEL, MANY_LABEL, MANY_PROB, SCORE, one_view, quick_report
 from .test_hostile_names import HOSTILE
 
 MODELS = {"old </script>": SCORE, "new": np.sqrt(SCORE), "\u202ethird \U0001f600": SCORE**2}
 DRAWN = """(() => { const r = calibrantReport; return r.drawn.last.then(() => ({
-  lines: r.drawn.reliability.data("lines"), bins: r.drawn.reliability.data("bins"), spans: r.drawn.reliability.data("spans"),
-  steps: r.drawn.histogram.data("steps"), group: r.state.group,
+  lines: r.chartData("isotonic").lines, band: r.chartData("isotonic").band, steps: r.scoreData().steps, group: r.state.group,
   legend: [...document.querySelectorAll("#legend li")].map(li => [li.querySelector("bdi").textContent, li.querySelector("output").textContent]) })) })()"""
 
 
@@ -53,23 +52,15 @@ def test_models_over_each_other_are_those_of_the_library(
     assert path.read_text() == models.to_html()
     with browser.page(path) as page:
         page.run("calibrantReport.ready")
-        for bins in (15, 6):
-            page.run(
-                f"(e => {{ e.value = {DIVISORS.index(bins)}; e.dispatchEvent(new Event('input')) }})(document.getElementById('bins'))"
-            )
-            shown = page.run(DRAWN)
-            for place, scores in enumerate(MODELS.values()):
-                curve = cal.calibration_curve(LABEL, scores, bins=bins, level=0.8)
-                full = curve.weight > 0
-                points = [point for point in shown["lines"] if point["place"] == place]
-                for key in ("mean_score", "rate", "low", "high"):
-                    expected = getattr(curve, key)[full]
-                    np.testing.assert_allclose([point[key] for point in points], expected, rtol=0, atol=1e-12)
-                shares = [step["share"] for step in shown["steps"] if step["place"] == place]
-                np.testing.assert_allclose(shares[:-1], curve.weight / len(LABEL), rtol=0, atol=1e-12)
-                assert shown["legend"][place][1] == f"ECE {number(cal.ece(LABEL, scores, bins=bins))}"
+        shown = page.run(DRAWN)
+        for place, scores in enumerate(MODELS.values()):
+            curve = cal.reliability_diagram(LABEL, scores, kind="corp", uncertainty=None).curve
+            points = [point for point in shown["lines"] if point["place"] == place]
+            at = np.array([[point["x"], point["y"]] for point in points])
+            np.testing.assert_allclose(np.interp(at[:, 0], curve.x, curve.y), at[:, 1], atol=0.02)
+            assert shown["legend"][place][1] == f"ECE {number(cal.ece(LABEL, scores))}"
         assert [name for name, _ in shown["legend"]] == ["old </script>", "new", "[U+202E]third \U0001f600"]
-        assert not shown["bins"]
+        assert {point["place"] for point in shown["band"]} == {0}
         # A side that is switched off goes, and the last that is left is drawn alone.
         page.run(tick(0))
         shown = page.run(DRAWN)
@@ -77,20 +68,20 @@ def test_models_over_each_other_are_those_of_the_library(
         assert shown["group"] == 1
         page.run(tick(2))
         shown = page.run(DRAWN)
-        assert (shown["lines"], shown["steps"], shown["spans"]) == ([], [], [])
-        assert sum(bin["rows"] for bin in shown["bins"]) == len(LABEL)
+        assert {point["place"] for point in shown["lines"]} == {1}
+        assert shown["steps"] == []
         page.run("document.getElementById('show-all').click()")
         assert {point["place"] for point in page.run(DRAWN)["lines"]} == {0, 1, 2}
         x, y = page.run(
             "(e => { e.scrollIntoView({block: 'center', behavior: 'instant'}); const b = e.getBoundingClientRect();"
             " return [b.x + b.width / 2, b.y + b.height / 2] })"
-            "([...document.querySelectorAll('#reliability .mark-symbol.role-mark path')].at(-1))"
+            "([...document.querySelectorAll('#diagram .mark-symbol.role-mark path')].at(-1))"
         )
         page.hover(x, y)
         assert "[U+202E]third" in page.run("document.getElementById('tip').innerText")
         assert page.problems == []
         assert all(url.startswith(LOCAL) for url in page.requests)
-        assert page.run("document.querySelectorAll('script').length") == 4
+        assert page.run("document.querySelectorAll('script').length") == 3
 
 
 def test_classes_of_two_models(browser: Browser, tmp_path: Path) -> None:
@@ -103,22 +94,22 @@ def test_classes_of_two_models(browser: Browser, tmp_path: Path) -> None:
         legend = page.run(DRAWN)["legend"]
         for (_, text), probs in zip(legend, (MANY_PROB, flat), strict=True):
             view = one_view(Predictions(MANY_LABEL, probs), "class:2")
-            assert text == f"ECE {number(cal.ece(view, bins=15))}"
+            assert text == f"ECE {number(cal.ece(view))}"
         page.run("(e => { e.value = '1'; e.dispatchEvent(new Event('change')) })(document.getElementById('group'))")
         assert page.run("calibrantReport.state.lens") == 3
-        assert page.run("document.getElementById('said-more').textContent").startswith("b, P(2): ")
+        assert page.run("document.getElementById('said').textContent").startswith("b, P(2): ")
         assert page.problems == []
 
 
-def test_few_of_thirty_groups_are_drawn_at_the_start(reports: dict[str, Report]) -> None:
+def test_groups_are_drawn_when_they_are_switched_on(reports: dict[str, Report]) -> None:
     groups = [f"g{k % 30}" for k in range(len(LABEL))]
-    found = replace(reports["binary"], cells=interactive(Predictions(LABEL, SCORE, groups=groups)))
+    found = replace(reports["binary"], charts=interactive(Predictions(LABEL, SCORE, groups=groups)))
     sides = report_sides(found)
     assert len(sides.sides) == 31 > FEW
-    assert [side.on for side in sides.sides].count(True) == 2
+    assert [side.on for side in sides.sides].count(True) == 1
     for side in sides.sides[1:]:
         held = np.array(groups) == side.name
-        assert side.means == pytest.approx((SCORE[held].mean(), LABEL[held].mean()))
+        assert side.gap == pytest.approx(SCORE[held].mean() - LABEL[held].mean())
     assert len(render_report(found).encode()) < 2_000_000
 
 
@@ -132,7 +123,7 @@ def test_hostile_names_of_sides(browser: Browser, models: ReportComparison, tmp_
         page.run("document.getElementById('show-all').click()")
         page.run("calibrantReport.drawn.last.then(() => 1)")
         assert page.run("typeof window.got") == "undefined"
-        assert page.run("document.querySelectorAll('script').length") == 4
+        assert page.run("document.querySelectorAll('script').length") == 3
         assert page.run("document.querySelectorAll('iframe, base, link, object, embed').length") == 0
         assert page.run("document.documentElement.scrollWidth") <= 390
         assert page.problems == []
@@ -172,16 +163,12 @@ def test_reports_in_a_notebook_do_not_disturb_each_other(browser: Browser, tmp_p
         for frame in page.frames:
             frame.run("calibrantReport.ready")
             assert frame.run("calibrantReport.data.sides.length") == 4
-            assert frame.run("document.querySelectorAll('#reliability svg').length") == 1
+            assert frame.run("document.querySelectorAll('#diagram svg').length") == 1
             assert frame.run("(() => { try { return parent.document.title } catch { return 'apart' } })()") == "apart"
         first, last = page.frames
         first.run(tick(1))
-        assert first.run("calibrantReport.state.on.has(1)") is False
-        assert last.run("calibrantReport.state.on.has(1)") is True
-        first.run("document.documentElement.style.scrollBehavior = 'auto'")
-        first.run("document.querySelector('nav a[href=\"#metrics\"]').click()")
-        assert first.run("location.href") == "about:srcdoc"
-        assert first.run("scrollY") > 0
+        assert first.run("calibrantReport.state.on.has(1)") is True
+        assert last.run("calibrantReport.state.on.has(1)") is False
         assert page.problems == []
         assert all(url.startswith((*LOCAL, "about:")) for url in page.requests)
 
@@ -193,13 +180,13 @@ def test_where_frames_are_removed_the_table_is_shown(reports: dict[str, Report],
         assert "<script" not in html
 
 
-def test_groups_of_a_report_start_over_each_other(browser: Browser, tmp_path: Path) -> None:
+def test_groups_are_switched_on_and_labels_are_whole(browser: Browser, tmp_path: Path) -> None:
     found = quick_report(BINARY, None)
     with browser.page(found.save(tmp_path / "groups.html"), dark=True) as page:
         page.run("calibrantReport.ready")
-        shown = page.run(DRAWN)
-        assert {point["place"] for point in shown["lines"]} == {0, 1, 2, 3}
-        assert {point["place"] for point in shown["spans"]} == {0}
+        assert {point["place"] for point in page.run(DRAWN)["lines"]} == {0}
+        page.run("document.getElementById('show-all').click()")
+        assert {point["place"] for point in page.run(DRAWN)["lines"]} == {0, 1, 2, 3}
         page.resize(390, 900)
         # No word of a label is broken.
         broken = page.run(

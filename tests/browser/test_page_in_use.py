@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.binning.parse import bin_table, binning_rule
-from calibrant.util.results import number
+from calibrant.binning.parse import bin_table
+from calibrant.binning.rules import EqualWidth
+from calibrant.figures.base import least_rows
 
 from .chromium import Browser, Page
-from .pages import BINARY, DIVISORS, choose, one_view
+from .pages import BINARY, choose, one_view
 
 A4 = 688
 """Width of the text on A4 in the browser's pixels, with the margins of the style sheet."""
@@ -30,48 +31,49 @@ def test_keyboard_moves_everything(browser: Browser, files: dict[str, Path]) -> 
             )
             assert outline != "none"
             reached.append(id)
-            if id in ("bins", "cut"):
-                page.press("ArrowRight", 39)
-            if id == "binning":
+            if id == "kind":
                 page.press("ArrowRight", 39)
             if id == "group":
                 page.press("ArrowDown", 40)
-            if id == "cut":
+            if id == "logit":
+                page.press(" ", 32)
+            if reached.count("SUMMARY") == 3:
                 break
-        assert [id for id in reached if id.islower()] == ["show-all", "show-one", "bins", "binning", "group", "cut"]
-        assert "SUMMARY" in reached
+        used = [id for id in reached if id.islower() and id != "button"]
+        assert used[:3] == ["kind", "logit", "group"]
+        assert "show-all" in used
         state = page.run("calibrantReport.state")
-        assert state["stop"] == DIVISORS.index(15) + 1
-        assert state["binning"] == "equal_mass"
+        assert state["diagram"] == "bins"
         assert state["group"] == 1
         said = page.run("document.getElementById('said').textContent")
         assert said != before
-        assert said.startswith("ECE with 20 bins of equal mass: ")
         assert page.run("document.getElementById('said').getAttribute('aria-live')") == "polite"
-        assert page.run("document.getElementById('bins').getAttribute('aria-valuetext')") == "20 bins"
+        words = page.run(
+            "document.getElementById(document.getElementById('diagram').getAttribute('aria-describedby')).textContent"
+        )
+        assert "predicted, " in words
+        assert "Relative to the consistency band, the curve " in words
 
 
 def test_hovering_shows_values(binary: Page) -> None:
-    choose(binary, group=0, bins=DIVISORS.index(5), binning="equal_width")
-    binary.run("document.getElementById('show-one').click()")
-    binary.run("document.getElementById('histogram').scrollIntoView({block: 'center', behavior: 'instant'})")
+    choose(binary, group=0, kind="bins")
+    binary.run("document.getElementById('diagram').scrollIntoView({block: 'center', behavior: 'instant'})")
     x, y = binary.run(
-        "(b => [b.x + b.width / 2, b.y + b.height - 2])"
-        "(document.querySelectorAll('#histogram .mark-rect.role-mark path')[2].getBoundingClientRect())"
+        "(b => [b.x + b.width / 2, b.y + b.height / 2])"
+        "([...document.querySelectorAll('#diagram .mark-symbol.role-mark path')].at(2).getBoundingClientRect())"
     )
     binary.hover(x, y)
     assert not binary.run("document.getElementById('tip').hidden")
     text = binary.run("document.getElementById('tip').innerText")
-    table = bin_table(one_view(BINARY), binning_rule(5))
-    for value in (number(table.mean_score[2]), number(table.rate[2]), f"{int(table.rows[2]):,}"):
-        assert value in text
+    table = bin_table(one_view(BINARY), EqualWidth(15, min_rows=least_rows(one_view(BINARY))))
+    assert f"{int(table.rows[2]):,}" in text
     binary.hover(1, 1)
     assert binary.run("document.getElementById('tip').hidden")
-    binary.run("document.getElementById('show-all').click()")
+    choose(binary, kind="isotonic")
 
 
 def test_axes_bear_the_names_of_the_selected_lens(many: Page) -> None:
-    titles = "[...document.querySelectorAll('#reliability .role-axis-title')].map(e => e.textContent)"
+    titles = "[...document.querySelectorAll('#diagram .role-axis-title')].map(e => e.textContent)"
     names = many.run("[...document.getElementById('lens').options].map(o => o.textContent)")
     assert names[0] == "Top label"
     choose(many, lens=0)
@@ -117,6 +119,7 @@ def test_prints_whole(browser: Browser, files: dict[str, Path], name: str) -> No
         assert wider_than(page, A4) == []
         assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert page.run("[...document.querySelectorAll('details')].every(d => d.open)")
+        assert page.run("[...document.querySelectorAll('details[data-chart]')].every(d => d.querySelector('svg'))")
         assert page.run("getComputedStyle(document.querySelector('thead')).display") == "table-header-group"
         page.run("window.dispatchEvent(new Event('afterprint'))")
         assert not page.run("[...document.querySelectorAll('details')].some(d => d.open)")
@@ -131,8 +134,8 @@ def luminance(colour: str) -> float:
 def test_dark_mode_follows_the_reader(binary: Page) -> None:
     look = (
         "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,"
-        " getComputedStyle(document.querySelector('#reliability .role-axis-title text')).fill,"
-        " getComputedStyle(document.querySelector('#reliability .mark-symbol.role-mark path')).fill]"
+        " getComputedStyle(document.querySelector('#diagram .role-axis-title text')).fill,"
+        " getComputedStyle(document.querySelector('#diagram .mark-line.role-mark path')).stroke]"
     )
     seen = []
     for dark in (False, True):

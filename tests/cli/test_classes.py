@@ -88,11 +88,6 @@ def test_the_positive_class_of_two_columns_can_be_named(loans: Path, run: Run) -
     assert ece(run("evaluate", loans, *MEASURE, *words)) == turned
 
 
-def test_of_several_classes_none_is_positive(animals: Path, run: Run) -> None:
-    code, _, err = run("evaluate", animals, "--pos-label", "cat")
-    assert (code, "--pos-label: applies to one column of scores; got several; drop --pos-label" in err) == (2, True)
-
-
 def test_a_map_is_fitted_and_applied_to_classes_in_the_order_of_the_columns(
     tmp_path: Path, animals: Path, run: Run
 ) -> None:

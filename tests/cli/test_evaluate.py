@@ -244,16 +244,6 @@ def test_bins_of_confidences_begin_at_1_over_k(tmp_path: Path, run: Run) -> None
         check_refusal(run("evaluate", path, "--binning", wrong), "--binning", "equal_width:1/K")
 
 
-def test_a_lens_that_a_stream_does_not_have_is_an_error(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "three.csv"
-    write_table(path, {"label": LABELS, **{f"p_{k}": PROBS[:, k] for k in range(3)}})
-    for lens, message in (
-        ("rank:2", "--lens: these sketches have no lens 'rank:2'; choose one of top_label, class:0"),
-        ("ordinal", "--lens: these sketches have no cumulative probabilities"),
-    ):
-        check_refusal(run("evaluate", path, "--stream", "--lens", lens, "--metrics", "ece"), message, "--no-stream")
-
-
 @pytest.mark.parametrize("stream", ["--stream", "--no-stream"])
 def test_different_line_ends_are_an_error(tmp_path: Path, run: Run, stream: str) -> None:
     path = tmp_path / "mixed.csv"

@@ -105,14 +105,11 @@ def test_gates_of_the_other_commands(rows: str, run: Run) -> None:
     models = cal.compare(EVENTS, {"q": SCORES**1.5, "p": SCORES}, metric="brier", n_resamples=200, rng=0)
     assert f"(model p): the value is {models['p', 'q'].low:.6g}\n" in err
     assert err.count("gate failed: brier > 0.19 holds (model ") == sum(value > 0.19 for value in models.values.values())
-    assert "use brier or difference" in run("compare", rows, "--models", "q,p", "--fail-if", "ece > 0.1")[2]
     report = ["report", rows, "--no-recalibration", "--metrics", "brier", "--out", "r.md", "--by", "g"]
     code, _, err = run(*report, "--fail-if", "ece > 0", "--fail-if", "accuracy < 0.01", "--fail-if", "ece.adjusted > 2")
     assert (code, err.count("gate failed: ece > 0")) == (1, 4)
     assert "gate passed: ece.adjusted > 2 does not hold in any of 3 places" in err  # only groups have it
     assert Path("r.md").exists()
-    compared = ["report", rows, rows, "--compare", "models", "--fail-if", "ece > 0"]
-    assert "--fail-if: cannot be combined with --compare" in run(*compared)[2]
 
 
 def test_results_for_ci(rows: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,7 +125,7 @@ def test_groups_are_printed_worst_first_and_gates_apply_to_them(files: Path, run
     assert len([line for line in lines if line.startswith(("contract: ", "tenure "))]) == 7
 
 
-def test_scan_and_stream_take_one_grouping(files: Path, run: Run, tmp_path: Path) -> None:
+def test_a_stream_has_the_groups_of_the_rows(files: Path, run: Run) -> None:
     both = {}
     for stream in ("--stream", "--no-stream"):
         code, out, _ = run(
@@ -134,13 +134,3 @@ def test_scan_and_stream_take_one_grouping(files: Path, run: Run, tmp_path: Path
         assert code == 0
         both[stream] = {name: part["metrics"][0]["value"] for name, part in json.loads(out)["groups"].items()}
     assert both["--stream"] == pytest.approx(both["--no-stream"])
-    for by, problem in (
-        ("contract, tenure", "a sketch has one grouping; got 2"),
-        ("tenure/4", "quantile groups require all rows"),
-    ):
-        code, _, err = run("evaluate", files / "p.csv", "--stream", "--by", by)
-        assert (code, err.startswith("error: --by: ")) == (2, True)
-        assert problem in err
-        assert "--no-stream" in err
-    code, _, err = run("scan", files / "p.csv", "--by", "sum(tenure)", "--out", tmp_path / "a.sketch")
-    assert (code, "--by: has an aggregate" in err) == (2, True)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from tests.calling import Run, check_refusal
+from tests.calling import Run
 
 RNG = np.random.default_rng(6)
 RISK = np.round(RNG.beta(2, 3, 120), 3)
@@ -89,9 +89,3 @@ def test_a_group_that_ends_before_the_horizon_is_reported(tmp_path: Path, run: R
     code, out, _ = run("survival", path, *COLUMNS, "--by", "site", "--resamples", "0")
     assert code == 0
     assert "site = b: --horizon: no row is observed until 365" in out
-
-
-def test_a_missing_group_is_on_a_line(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("risk,days,died,site\n0.1,400,1,a\n0.2,300,0,\n0.3,500,1,b\n")
-    check_refusal(run("survival", path, *COLUMNS, "--by", "site"), "--by: missing value in column 'site' on line 3")

@@ -39,7 +39,7 @@ KEYWORDS = {
     "input of a metric": partial(cal.ece, Y, P, input="logit"),
     "combine of a metric": partial(cal.ece, Y, P, combine="max"),
     "average of a test": partial(cal.assess, Y, P, metric="ece", average="macro"),
-    "nothing of several tests": partial(cal.assess_many, Y, P, metrics=["ece", "nll"], nothing=1),
+    "correctoin of several tests": partial(cal.assess_many, Y, P, metrics=["ece", "nll"], correctoin="holm"),
     "preds and target": partial(cal.ece, preds=P, target=Y),
     "n_bins of a curve": partial(cal.calibration_curve, Y, P, n_bins=3),
     "seed of an evaluation": partial(cal.evaluate, Y, P, seed=3),

@@ -21,8 +21,8 @@ from calibrant.cli import main
 from tests.in_turn import in_turn
 
 TRANSCRIPT = Path(__file__).with_name("commands.txt")
-FOREIGN = "cannot be (?:read as|split into) [a-z]+:|--where: cannot be evaluated:|valid SQL expression:|No such option '[a-z-]+'\\."
-"""What stands before words of DuckDB and of click."""
+FOREIGN = "[a-z_]+ accepts|cannot be (?:read as|split into) [a-z]+:|--where: cannot be evaluated:|valid SQL expression:|No such option '[a-z-]+'\\."
+"""What stands before words of DuckDB and of click, and before lists of all options."""
 MANY = "label,prob\n" + "0,0.2\n1,0.9\n" * 15
 FILES: dict[str, str | bytes] = {
     "good.csv": "label,prob,region\n0,0.2,a\n1,0.9,b\n1,0.7,a\n",
@@ -46,6 +46,7 @@ FILES: dict[str, str | bytes] = {
     "less.csv": "p_0,p_1\n0.2,0.3\n",
     "labels.csv": "row,y\n0,1\n1,0\n",
     "counted.jsonl": '{"label": 1, "probs": [0.2, 0.3, 0.5]}\n{"label": 3, "probs": [0.2, 0.3, 0.5]}\n',
+    "no-site.csv": "risk,days,died,site\n0.1,400,1,a\n0.2,300,0,\n0.3,500,1,b\n",
     "cut.json": '{"content": {"fitted"',
     "empty.json": "{}",
     "other-labels.csv": "row,y\n0,7\n1,0\n",

@@ -37,12 +37,12 @@ TIME = np.random.default_rng(0).exponential(10 / (0.1 + EVENT.y_prob))
 POOLED = cal.inference.pool_estimates({"Leuven": 0.8, "Oxford": 1.1, "Rome": 0.9}, [0.1, 0.2, 0.1])
 # Each figure, and its number of series.
 FIGURES: dict[str, tuple[Any, int]] = {
-    "line": (figures.reliability_diagram(Y, P, metrics=("ece",)), 1),
+    "line": (figures.reliability_diagram(Y, P, kind="bins", metrics=("ece",)), 1),
     "bars": (figures.reliability_diagram(Y, P, kind="bars"), 1),
     "roof": (figures.reliability_diagram(Y, P, kind="roof"), 1),
     "smooth": (figures.reliability_diagram(Y, P, kind="smooth"), 1),
     "corp": (figures.reliability_diagram(Y, P, kind="corp"), 1),
-    "panels": (figures.reliability_panels(Y, PAIR), 2),
+    "panels": (figures.reliability_panels(Y, PAIR, bins=15), 2),
     "murphy": (figures.murphy_diagram(Y, PAIR), 2),
     "decision": (DECISIONS, 2),
     "difference": (DECISIONS.difference("a model"), 1),
@@ -220,11 +220,11 @@ def test_several_figures_on_one_ax_take_the_colors_of_its_cycle(name: str) -> No
 
 def test_diagrams_on_one_ax_share_the_strip_of_counts() -> None:
     ax = Figure(figsize=(4, 4)).add_subplot()
-    figures.reliability_diagram(Y[:100], P[:100]).plot(ax, label="few")
-    figures.reliability_diagram(Y, P).plot(ax, label="many")
+    figures.reliability_diagram(Y[:100], P[:100], bins=15).plot(ax, label="few")
+    figures.reliability_diagram(Y, P, bins=15).plot(ax, label="many")
     (strip,) = (one for one in ax.child_axes if one.get_gid() == "strip")
     assert len(strip.containers) == 2
-    assert strip.get_yticks()[0] == figures.reliability_diagram(Y, P).table.weight.max()
+    assert strip.get_yticks()[0] == figures.reliability_diagram(Y, P, bins=15).table.weight.max()
     assert {"few", "many"} <= {text.get_text() for text in ax.get_legend().get_texts()}
 
 
@@ -260,10 +260,10 @@ LONG = "temperature scaling of a large residual network with many layers and a $
 def test_long_names_leave_the_axes_their_room(letters: int) -> None:
     models = {LONG[:letters]: P, LONG[::-1][:letters]: P[:, ::-1]}
     for axes in (
-        figures.reliability_panels(Y, models, metrics=("ece",)).plot(layout="overlay"),
+        figures.reliability_panels(Y, models, bins=15, metrics=("ece",)).plot(layout="overlay"),
         figures.murphy_diagram(Y, models).plot(),
         figures.entropy_diagram(Y, models).plot(),
-        figures.reliability_panels(Y, models).plot(),
+        figures.reliability_panels(Y, models, bins=15).plot(),
     ):
         assert_readable(axes)
         assert all(ax.get_position().width >= 0.25 for ax in (axes if isinstance(axes, list) else [axes]))

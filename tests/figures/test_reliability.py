@@ -19,7 +19,7 @@ from tests.calling import call
 
 from .pictures import drawn, new_ax, png_of
 
-KINDS = ("line", "bars", "roof", "smooth", "corp")
+KINDS = ("bins", "bars", "roof", "smooth", "corp")
 SIM = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(2.0), rng=3)
 Y, P = SIM.y_true, SIM.y_prob
 
@@ -104,7 +104,7 @@ def test_consistency_bars_of_one_bin_are_binomial_quantiles() -> None:
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
 def test_consistency_bars_do_not_look_at_the_labels() -> None:
-    same = [reliability_diagram(labels, P, uncertainty="consistency", rng=5) for labels in (Y, 1 - Y)]
+    same = [reliability_diagram(labels, P, bins=15, uncertainty="consistency", rng=5) for labels in (Y, 1 - Y)]
     assert np.array_equal(same[0].low, same[1].low, equal_nan=True)
 
 
@@ -281,18 +281,18 @@ def test_words_values_and_names_stand_on_the_picture() -> None:
     assert {"overestimated", "underestimated"} <= {text.get_text() for text in ax.texts}
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("mean predicted probability", "observed rate")
     many = cal.inference.make_calibrated(50, classes=3, rng=0)
-    top = reliability_diagram(many.y_true, many.y_prob, metrics=("ece",)).plot(new_ax())
+    top = reliability_diagram(many.y_true, many.y_prob, bins=15, metrics=("ece",)).plot(new_ax())
     assert (top.get_xlabel(), top.get_ylabel()) == ("confidence", "accuracy")
     assert {"overconfident", "underconfident"} <= {text.get_text() for text in top.texts}
     assert top.get_legend().get_texts()[0].get_text().startswith("ece 0.")
-    bare = reliability_diagram(Y, P, uncertainty=None).plot(new_ax(), counts=None)
+    bare = reliability_diagram(Y, P, bins=15, uncertainty=None).plot(new_ax(), counts=None)
     assert (bare.get_legend(), len(bare.child_axes)) == (None, 0)
     parts = reliability_diagram(Y, P, kind="corp").plot(new_ax()).get_legend().get_texts()[0].get_text().splitlines()
     assert [line.split()[0] for line in parts] == ["miscalibration", "discrimination", "uncertainty"]
 
 
 def test_single_outcomes_are_jittered_alike_each_time() -> None:
-    diagram = reliability_diagram(Y, P)
+    diagram = reliability_diagram(Y, P, bins=15)
     first, second = (drawn(diagram.plot(new_ax(), labels=True), "labels")[0].get_xydata() for _ in range(2))
     assert np.array_equal(first, second)
     assert np.array_equal(first[:, 0], P)

@@ -28,10 +28,10 @@ def test_the_hypothesis_is_rejected_where_both_limits_lie_within_the_tolerance(m
 
 
 def test_an_error_has_one_limit_and_ece_is_the_default():
-    found = cal.assess(Y, P, tolerance=0.2, n_resamples=200)
+    found = cal.assess(Y, P, tolerance=0.2)
     assert (found.metric, found.method, found.rejected) == ("ece", "inversion", True)
     assert found.null_hypothesis == "ece is at least 0.2000"
-    assert not cal.assess(Y, P**4, tolerance=0.05, n_resamples=200).rejected
+    assert not cal.assess(Y, P**4, tolerance=0.05).rejected
     assert cal.assess(Y, P).metric == "ecce_mad"
 
 
@@ -43,6 +43,7 @@ def test_an_error_has_one_limit_and_ece_is_the_default():
         ("tolerance", {"tolerance": 0}),
         ("tolerance", {"alternative": "less"}),
         ("alpha", {"alpha": 0.6}),
+        ("n_resamples", {"n_resamples": 200}),
     ],
 )
 def test_errors_name_the_argument(argument, keywords):

@@ -115,6 +115,13 @@ def test_unbiased_bounds_are_those_of_the_unbiased_value(metric: str) -> None:
     assert (counted.low, counted.high) == pytest.approx((written.low, written.high), abs=1e-12)
 
 
+def test_bounds_of_a_very_negative_value_are_in_order() -> None:
+    y, p = np.tile([0, 1], 500), np.repeat(np.linspace(0.48, 0.52, 500), 2)
+    found = cal.interval(y, p, metric="l2ce_interval", bins=400)
+    assert found.value < 0
+    assert (found.low, found.high >= 0) == (0, True)
+
+
 def test_bad_arguments_are_named() -> None:
     for words, text in [
         ({"method": "magic"}, "method: "),

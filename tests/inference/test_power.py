@@ -62,7 +62,7 @@ def test_certain_scores_are_contradicted_by_one_outcome() -> None:
 
 def test_few_events_are_simulated() -> None:
     """The formula supposes a normal number of events."""
-    few = power("calibration_in_the_large", 1000, scores=(0.5, 99.5), deviation=bias(1.0), repeats=20)
+    few = power("calibration_in_the_large", 300, scores=(0.5, 99.5), deviation=bias(1.0), repeats=20)
     assert few.method == "simulated"
     assert power("calibration_in_the_large", 10_000, scores=(0.5, 99.5), deviation=bias(1.0)).method == "analytic"
 
@@ -161,8 +161,8 @@ def test_recorded_scores_stand_for_their_law() -> None:
     for scores in (sketch, cal.views.View(grid, y)):
         found = sample_size("calibration_in_the_large", deviation=SHIFT, scores=scores)
         assert found.n == pytest.approx(984, rel=0.005)
-    half = power("calibration_in_the_large", 100, scores=[0.5], deviation=0.1).power
-    assert half == pytest.approx(power("calibration_in_the_large", 100, scores=[0.5] * 7, deviation=0.1).power)
+    half = power("calibration_in_the_large", 200, scores=[0.5], deviation=0.1).power
+    assert half == pytest.approx(power("calibration_in_the_large", 200, scores=[0.5] * 7, deviation=0.1).power)
 
 
 def test_ways_to_name_a_deviation_agree() -> None:
@@ -195,8 +195,8 @@ def test_metrics_without_a_formula_are_simulated() -> None:
 
 def test_a_simulated_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(power_analysis, "CLOSE", 0.06)
-    found = sample_size("ecce_mad", scores=[0.5], deviation=0.15, repeats=500)
-    again = power("ecce_mad", found.n, scores=[0.5], deviation=0.15, repeats=400, rng=1)
+    found = sample_size("ecce_mad", scores=[0.5], deviation=0.15, repeats=250)
+    again = power("ecce_mad", found.n, scores=[0.5], deviation=0.15, repeats=200, rng=1)
     assert again.low <= 0.8 + 0.03
     assert again.high >= 0.8 - 0.03
 

@@ -165,7 +165,7 @@ def test_other_lenses_are_measured_one_by_one_and_tied_predictions_at_once() -> 
 
 
 def test_resamples_of_pairs_are_the_same_for_any_size_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    y, p = vectors(300, 3)
+    y, p = vectors(120, 3)
     words: dict[str, Any] = {"metric": "skce_uq", "rng": 2, "n_resamples": 200}
     found = call(cal.interval, y, p, **words)
     assert found.sample is not None

@@ -151,6 +151,16 @@ def test_the_mean_over_the_outcomes_after_the_first_ten_is_1() -> None:
     assert mean == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.parametrize("name", ["halves", "bins"])
+def test_wrong_scores_are_found(name: str) -> None:
+    hits = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        p = rng.random(2000)
+        hits += TESTS[name](rng.random(2000) < p**1.3, p).rejected
+    assert hits >= 4
+
+
 def test_overconfidence_needs_bins() -> None:
     drawn = cal.inference.make_miscalibrated(3000, warp=cal.inference.simulation.temperature(2), rng=0)
     assert sequential_test(drawn.y_true, drawn.y_prob, bins=10).rejected

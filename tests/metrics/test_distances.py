@@ -15,6 +15,19 @@ Y = [0, 1, 2, 0]
 GAP = P.mean(axis=0) - np.eye(3)[Y].mean(axis=0)  # the only cell of four rows
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ({"distance": "lp", "norm": 3}, np.linalg.norm(GAP, 3)),
+        ({"distance": "lp", "norm": math.inf}, np.abs(GAP).max()),
+        ({"distance": "l2", "class_weight": [1, 0, 4]}, math.sqrt(GAP[0] ** 2 + 4 * GAP[2] ** 2)),
+        ({"distance": "mahalanobis", "matrix": np.diag([1, 2, 3])}, math.sqrt(GAP**2 @ [1, 2, 3])),
+    ],
+)
+def test_distances_of_one_cell(words: dict[str, object], expected: float) -> None:
+    assert cal.gece(Y, P, **words) == pytest.approx(expected, rel=1e-12)
+
+
 def test_interval_distance_asks_whether_the_promise_is_kept() -> None:
     y, p = [1, 1, 0, 1, 0], [0.62, 0.65, 0.7, 0.75, 0.79]
     rate = 3 / 5

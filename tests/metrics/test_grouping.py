@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.metrics.grouping import Partition, Sample, Tree, estimate, split_features
+from calibrant.metrics.grouping import Partition, Sample, Tree, estimate, split_features, squared_mean
 from tests.calling import call, raises
 
 # A population of six kinds of rows: (feature 0, feature 1, share, score, probability of the event). Scores of 1/4 and 3/4 are
@@ -94,6 +94,7 @@ def test_estimates_are_those_of_the_slow_definition(seed: int) -> None:
     expected = slow_terms(score, sample.outcome, weight, part % 2, part, region)
     expected[2] = max(expected[2], 0)
     assert list(estimate(sample, partition)) == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(squared_mean(np.ones(1), np.ones(1), np.zeros(1, np.intp), 1)[0])
 
 
 def test_regions_are_the_leaves_of_a_regression_tree() -> None:

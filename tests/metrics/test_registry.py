@@ -157,6 +157,7 @@ def test_a_sign_speaks_of_levels_or_of_confidence(lens: str) -> None:
         assert m.info.sign_of == m.to_dict()["sign_of"] == "confidence"
         assert m.ideal is not None
         assert m.direction(m.ideal + 1, lens) == "overconfident"
+        assert m.direction(m.ideal, lens) == ""
     wanted = "underconfident" if lens == "top_label" else "underestimates"
     for id in ("esce", "expected_observed_ratio", "calibration_in_the_large"):
         m = cal.catalogue[id]

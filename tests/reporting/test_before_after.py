@@ -30,7 +30,7 @@ CHANGED = BeforeAfter(
 def found() -> Report:
     """Without the cells, which need seconds to draw and have tests of their own."""
     made = cal.report(LABELS, PROBS**2, metrics=["ece", "nll"], recalibration=False)
-    return replace(made, before_after=CHANGED, cells=None)
+    return replace(made, before_after=CHANGED, charts=None)
 
 
 def test_numbers_on_the_page_are_the_library_s(found: Report) -> None:

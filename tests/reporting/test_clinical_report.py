@@ -47,16 +47,18 @@ def test_the_part_holds_the_summary_and_the_curves(found: Report) -> None:
     assert men.rows[2].low is not None
 
 
-def test_every_form_opens_with_the_table_and_answers_nothing_automatically(
+def test_every_form_has_the_table_and_answers_nothing_automatically(
     found: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(html, "_drawing_library", lambda: "")  # bundling takes seconds
     page, text, data = found.to_html(), found.to_markdown(), json.loads(found.to_json())
     heads = re.findall(r"<h2[^>]*>([^<]*)</h2>", page)
-    assert (heads[0], heads[-1]) == ("Clinical summary", "Methods and provenance")
+    assert (heads[0], heads[-1]) == ("Reliability diagram", "Methods and provenance")
+    assert "measures of the validation</summary>" in page
+    assert "<dt><bdi>Calibration slope</bdi></dt>" in page
     assert "<b>women" not in page
     assert "onfidence threshold" not in page.split("<script>")[0] + text
-    assert 'id="clinical-benefit"' in page
+    assert 'data-chart="benefit"' in page
     heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert (heads[0], heads[-1]) == ("Clinical summary", "Methods and provenance")
     assert "| Calibration slope |" in text

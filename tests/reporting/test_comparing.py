@@ -170,3 +170,19 @@ def test_outcome_and_metadata_stand_in_every_form() -> None:
     page = found.to_html()
     assert "&lt;i&gt;Risk&lt;/i&gt;" in page
     assert "<i>" not in page
+
+
+def test_an_infinite_loss_names_the_rows_and_gives_way_to_the_brier_score() -> None:
+    rng = np.random.default_rng(0)
+    score = rng.integers(0, 21, 600) / 20
+    label = (rng.random(600) < score**1.3).astype(int)
+    rows = np.flatnonzero(score == 0)[:6]
+    label[rows] = 1
+    found = cal.report(label, score, metrics=["nll"], level=None, n_resamples=39)
+    (note,) = (each for each in found.metrics.notes if "infinite" in each)
+    assert f"6 rows ({', '.join(map(str, rows[:5]))}, ..., counted from 0) have a predicted probability of 0" in note
+    assert found.recalibration.loss == "brier"
+    models = {"forest": score, "clipped": score.clip(0.02, 0.98)}
+    compared = cal.reporting.compare_reports(label, models, metrics=["nll", "brier"], level=0.5, n_resamples=20)
+    assert compared.sentence.startswith("clipped has the lowest brier, ")
+    assert compared.sentence.endswith(" The nll of forest is infinite.")

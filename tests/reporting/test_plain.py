@@ -78,7 +78,7 @@ def tables(markdown: str) -> dict[str, list[list[str]]]:
 
 
 def test_the_diagram_is_the_calibration_curve(found: Report) -> None:
-    curve = cal.calibration_curve(LABELS, PROBS)
+    curve = cal.calibration_curve(LABELS, PROBS, binning=cal.EqualWidth(15, min_rows=found.diagram.min_rows))
     full = np.flatnonzero(curve.weight > 0)
     every = tables(found.to_markdown())["Reliability diagram"]
     assert [row[1] for row in every] == [f"{int(weight):,}" for weight in curve.weight]
@@ -104,7 +104,10 @@ def test_weaknesses_hold_the_gaps(found: Report) -> None:
     for row, entry in zip(rows, significant, strict=True):
         assert row[2:5] == [percent(entry.mean_score), percent(entry.rate), points(entry.gap)]
     others = sum(not entry.found and entry.rows > 1 for entry in found.weaknesses.entries)
-    assert f"<summary>{others} other subsets</summary>" in replace(found, cells=None).to_html()
+    assert (
+        f"<summary>{others} {'others' if rows else 'subsets'} without a significant gap</summary>"
+        in replace(found, charts=None).to_html()
+    )
 
 
 def test_the_order_is_that_of_reading(found: Report) -> None:

@@ -126,14 +126,6 @@ def test_faults_that_were_merged_are_raised() -> None:
 # What they are made with.
 
 
-@pytest.mark.parametrize(
-    "word", ["normalize", "sample_weight", "counts", "groups", "clip", "soft", "classes", "where", "rng"]
-)
-def test_options_that_sums_cannot_use_are_refused_when_made(word: str) -> None:
-    with pytest.raises(ValueError, match=f"Unexpected keyword arguments: `{word}`"):
-        CalibrationMetric("ece", 3, **{word: True})
-
-
 def test_the_automatic_lens_may_be_said() -> None:
     assert [CalibrationMetric("ece", k, lens="auto").lens for k in (None, 2, 3)] == ["binary", "binary", "top_label"]
 

@@ -134,6 +134,31 @@ def test_wrappers_of_torchmetrics() -> None:
     assert tracker.best_metric() == pytest.approx(min(each))
 
 
+def test_processes_that_are_simulated() -> None:
+    probs, labels = rows()
+    other = ct.SketchMetric(4)
+    other.update(probs[100:], labels[100:])
+    other._carry()
+
+    def gather(state: Any, group: Any) -> list[Any]:
+        return [state, other.sums if state.ndim == 2 else state]
+
+    words: dict[str, Any] = {"dist_sync_fn": gather, "distributed_available_fn": lambda: True}
+    metric = ct.CalibrationMetric("ece", 4, **words)
+    assert float(metric(probs[:100], labels[:100])) == pytest.approx(cal.ece(labels[:100].numpy(), probs[:100].numpy()))
+    whole = cal.ece(labels.numpy(), probs.numpy())
+    assert float(metric.compute()) == pytest.approx(whole, abs=1e-12)
+    assert metric.sketch().n == 300
+    assert int(metric.sums[0].sum()) == 100
+    step = ct.CalibrationMetric("ece", 4, dist_sync_on_step=True, **words)
+    assert float(step(probs[:100], labels[:100])) == pytest.approx(whole, abs=1e-12)
+    bad = ct.CalibrationMetric("ece", 4, **words)
+    bad.update(probs[:100] * 2, labels[:100])
+    for _ in range(2):  # an error leaves the state as it was
+        with pytest.raises(cal.CalibrantError, match="100 invalid rows"):
+            bad.compute()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_edges_of_torchmetrics(dtype: Any) -> None:
     rng = np.random.default_rng(1)

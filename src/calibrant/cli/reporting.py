@@ -15,7 +15,7 @@ from ..evaluation.measure import evaluate
 from ..input.predictions import Predictions
 from ..reporting.building import Report, build
 from ..reporting.comparing import COMPARED, compare_models
-from ..reporting.forms import form_of
+from ..reporting.forms import Document, form_of
 from ..reporting.settings import Settings
 from ..reporting.tripod_items import tripod as tripod_items
 from ..sketches.collection import Sketches
@@ -48,10 +48,16 @@ from .streaming import is_large, not_streamed, read_stream
     options.groups_option("Groups that are also tested and reported."),
 )
 @options.written_option(
-    "--out", printed=True, help="Where to write: .html, .md or .json, or - to print; report.html by default."
+    "--out",
+    printed=True,
+    help="Where to write: .html, .md, .json, .pdf (printed by an installed browser) or .docx (by pandoc), or - to print; "
+    "report.html by default.",
 )
 @click.option(
-    "--as", "form", type=click.Choice(["html", "md", "json"]), help="Format of the report, if --out does not imply it."
+    "--as",
+    "form",
+    type=click.Choice(["html", "md", "json", "pdf", "docx"]),
+    help="Format of the report, if --out does not imply it.",
 )
 @click.option(
     "--compare",
@@ -74,6 +80,15 @@ from .streaming import is_large, not_streamed, read_stream
 )
 @options.written_option(
     "--tripod", suffixes=(".md",), help="As --for clinical, and also write the items of TRIPOD+AI to this .md file."
+)
+@options.written_option(
+    "--model-card", suffixes=(".md",), help="Also write a section for a model card to this .md file."
+)
+@options.written_option("--figures", folder=True, help="Also write each chart to this folder, as SVG and PNG.")
+@click.option(
+    "--diagram",
+    type=click.Choice(["isotonic", "bins", "smooth", "cumulative"]),
+    help="Calibration curve that the page shows first; by default isotonic, or smooth with --for clinical.",
 )
 @click.option("--title", metavar="TEXT", help="Heading of the report.")
 @options.outcome_option
@@ -104,6 +119,8 @@ def run(
     id_column: str | None,
     purpose: str | None,
     tripod: str | None,
+    model_card: str | None,
+    figures: str | None,
     **options: Any,
 ) -> bool:
     """Write a report on the predictions in FILE: calibration, metrics, subgroups, recalibration and threshold.
@@ -116,13 +133,19 @@ def run(
         raise ArgumentError(
             "--fail-if" if gates.texts else "--for", "cannot be combined with --compare", "report on one file"
         )
+    if kind is not None and model_card is not None:
+        raise ArgumentError("--model-card", "cannot be combined with --compare", "report on one file")
+    if out == "-" and form in ("pdf", "docx"):
+        raise ArgumentError("--out", f"a {form} cannot be printed", "name a file")
     if tripod is not None:
         purpose = "clinical"
     target = out or f"report.{form or 'html'}"
     try:
         shape = form_of("x.md" if target == "-" else target, form)
     except ArgumentError as error:
-        raise error.replaced(argument="--out", remedy="end it in .html, .md or .json, or use --as") from None
+        raise error.replaced(
+            argument="--out", remedy="end it in .html, .md, .json, .pdf or .docx, or use --as"
+        ) from None
     if out is None:  # the others are checked with the options
         check_writable(target)
         check_replaceable("--out", target, "a document")
@@ -142,12 +165,17 @@ def run(
     more |= used_configuration()
     if kind is not None:
         several = compare_models(_models(files, source, id_column), settings, more)
-        _write(several, several.text(shape), target, tripod, several.sentence)
+        _write(several, several.content(shape), target, {}, figures, several.sentence)
         return False
     check_gates = _read_gates(gates, source, settings)
     data = _read(source)
     found = build(data, settings, more)
-    _write(found, found.text(shape), target, tripod, found.verdict.sentence)
+    beside = {} if model_card is None else {model_card: found.to_model_card()}
+    if tripod is not None:
+        assert found.clinical is not None
+        model = found.metadata.get("model", "")
+        beside[tripod] = tripod_items(found.clinical.summary, outcome=found.outcome or None, model=model)
+    _write(found, found.content(shape), target, beside, figures, found.verdict.sentence)
     return gates.finish(check_gates(data, found), f"calibrant report {_name(files[0])}")
 
 
@@ -180,20 +208,21 @@ def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[A
     return check_all
 
 
-def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str) -> None:
-    """Write or print the report, and the TRIPOD checklist."""
-    if tripod is not None:
-        items = tripod_items(
-            found.clinical.summary, outcome=found.outcome or None, model=found.metadata.get("model", "")
-        )
-        write_atomic(tripod, items.encode())
+def _write(
+    found: Document, content: bytes, target: str, beside: Mapping[str, str], figures: str | None, sentence: str
+) -> None:
+    """Write or print the report, and write the texts and figures beside it."""
+    written = [write_atomic(path, text.encode()) for path, text in beside.items()]
+    if figures is not None:
+        found.save_figures(figures)
+        written.append(Path(figures))
     if target == "-":
-        say(text, nl=False)
+        say(content.decode(), nl=False)
         return
-    written = write_atomic(target, text.encode())
+    names = [str(path) for path in (write_atomic(target, content), *written)]
     reports = getattr(found, "reports", [found])
     print_lines([sentence, *dict.fromkeys(each.provenance.sketch for each in reports if each.provenance.sketch)])
-    say(clean(f"Wrote {written}." if tripod is None else f"Wrote {written} and {tripod}."))
+    say(clean(f"Wrote {', '.join(names[:-1])} and {names[-1]}." if len(names) > 1 else f"Wrote {names[0]}."))
 
 
 def _check_files(files: tuple[str, ...], kind: str | None) -> None:

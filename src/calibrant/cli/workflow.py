@@ -27,7 +27,7 @@ from ..input.predictions import Predictions
 from ..recalibration.choosing import Recalibration, rows_summing_to_one
 from ..recalibration.persistence import save
 from ..recalibration.scores import Scores
-from ..reporting.building import Report, build, cells_of
+from ..reporting.building import Report, build, charts_of
 from ..reporting.comparing import compared_metric
 from ..reporting.content import BeforeAfter, Change
 from ..reporting.recalibration import calibrators_of
@@ -346,7 +346,7 @@ def _report(outcome: Outcome, asked: Settings, folds: int, given: dict[str, Any]
             if unchanged
             else tuple(compared_metric(choose_metrics(each.metric)[0], each) for each in outcome.changes),
             asked.known_level,
-            None if unchanged else cells_of(outcome.test, asked.lens),
+            None if unchanged else charts_of(outcome.test, asked),
         ),
         recalibration=calibrators_of(outcome.found, folds),
         threshold=threshold_of(outcome.chosen, outcome.seen, found.threshold.guarantee, without, CHOSEN),

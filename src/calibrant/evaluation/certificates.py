@@ -243,7 +243,7 @@ def certify(
     3. Within a bin the mean absolute deviation of :math:`q - s` from its mean is at most half of its range. For a non-decreasing curve this range is at
        most :math:`\max(d_b, r_b)` with :math:`\sum_b d_b \le 1`, hence
        :math:`\frac{1}{n} \sum_i |q_i - s_i| \le \sum_b w_b |\bar q_b - \bar s_b| + \frac{1}{2} (\sum_b w_b r_b + \max_b w_b (1 - r_b))`; for
-       a curve of variation v the last term is :math:`\frac{1}{2} (\sum_b w_b r_b + v \max_b w_b)`. The Chernoff bound [2]_ of a mean of
+       a curve of variation v the last term is :math:`\frac{1}{2} (\sum_b w_b r_b + v \max_b w_b)`, over the bins of several scores. The Chernoff bound [2]_ of a mean of
        n values in [0, 1] leads from these rows to the population.
 
     The number of bins minimizes the bound that is expected of calibrated scores; it depends on the scores alone. With ``"none"`` the bins are fixed, and

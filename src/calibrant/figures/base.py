@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -129,6 +130,12 @@ def axis_names(lens: str) -> tuple[str, str]:
     if name == "within_top":
         return f"mean probability of the top {detail}", f"top-{detail} accuracy"
     return "mean predicted probability", "observed rate"
+
+
+def least_rows(view: View) -> int:
+    """Return the least number of rows of a bin of a diagram: half the square root of all, from 5 to 50."""
+    rows = view.total if view.weight_kind == "counts" else view.n
+    return min(50, max(5, math.isqrt(round(rows)) // 2))
 
 
 def score_label(lens: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def draw_reliability(
 ) -> Any:
     """Plot one diagram into `ax` or a new figure; diagrams `beside` it share its limits."""
     if options.scale == "logit" and diagram.kind in ("bars", "roof"):
-        raise ArgumentError("scale", f"'logit' has no baseline for {diagram.kind!r}", "use kind='line'")
+        raise ArgumentError("scale", f"'logit' has no baseline for {diagram.kind!r}", "use kind='bins'")
     ax = new_ax(ax, height=PAPER_WIDTH * (1.12 if options.counts == "strip" else 1.0))
     limits = options.limits([diagram, *beside])
     look = _look(ax, diagram, style)
@@ -99,7 +99,7 @@ def draw_overlay(
     """Plot several diagrams into the same axes, distinguished by color, marker and dashes."""
     flat = [diagram.kind for diagram in diagrams.values() if diagram.kind in ("bars", "roof")]
     if flat:
-        raise ArgumentError("layout", f"'overlay' would hide {flat[0]!r}", "use kind='line'")
+        raise ArgumentError("layout", f"'overlay' would hide {flat[0]!r}", "use kind='bins'")
     if len(diagrams) > len(COLORS):
         raise ArgumentError(
             "layout", f"'overlay' shows at most {len(COLORS)} diagrams; got {len(diagrams)}", "use 'side_by_side'"
@@ -108,7 +108,9 @@ def draw_overlay(
     lens = next(iter(diagrams.values())).lens
     _prepare(ax, lens, options.scale, limits)
     mark_sides(ax, lens, INSET)
-    for name, diagram in diagrams.items():
+    for name, each in diagrams.items():
+        # Bands of several curves would hide each other.
+        diagram = each if each.curve is None else replace(each, how=None, band=None)
         look = _look(ax, diagram, {**style, "label": plain(name)})
         _PAINTERS[diagram.kind](diagram, ax, limits, look)
         facts = ", ".join(_metric_lines(diagram))
@@ -120,7 +122,7 @@ def draw_overlay(
 
 
 def _look(ax: Any, diagram: ReliabilityDiagram, style: Mapping[str, Any]) -> Series:
-    binned = diagram.kind == "line"
+    binned = diagram.kind == "bins"
     return series_of(ax, style, width=1.2 if binned else 1.5, marker=binned)[0]
 
 
@@ -267,7 +269,7 @@ def _draw_curve(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Seri
     ax.plot(x, y, zorder=3, gid="curve", **{**single_point(x), **look.line})
 
 
-_PAINTERS = {"line": _draw_line, "bars": _draw_bars, "roof": _draw_bars, "smooth": _draw_curve, "corp": _draw_curve}
+_PAINTERS = {"bins": _draw_line, "bars": _draw_bars, "roof": _draw_bars, "smooth": _draw_curve, "corp": _draw_curve}
 
 
 def clip(values: Any, limits: Limits) -> Floats:
@@ -314,7 +316,11 @@ def _scale_strip(strip: Any, heights: Any, label: str) -> None:
 def legend_lines(diagram: ReliabilityDiagram) -> list[str]:
     """Metrics by name and value, and the decomposition of the Brier score if available."""
     parts = [] if diagram.decomposition is None else diagram.decomposition._parts()
-    return [*_metric_lines(diagram), *(f"{part} {number(value, 3)}" for part, value in parts)]
+    return [
+        *_metric_lines(diagram),
+        *(f"{part} {number(value, 3)}" for part, value in parts),
+        *filter(None, [diagram.merged]),
+    ]
 
 
 def _metric_lines(diagram: ReliabilityDiagram) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table, binning_rule
+from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table, binning_rule, is_default
 from ..binning.rules import BinningRule, EqualWidth
 from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
@@ -23,7 +23,7 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
 from ..views.view import View
-from .base import Diagram, one_view
+from .base import Diagram, least_rows, one_view
 from .drawing import DrawOptions, bound_label, draw_reliability
 from .fits import FittedCurve, corp_curve, no_bounds, smooth_curve
 from .models import find_metric, metric_label
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
-Kind = Literal["line", "bars", "roof", "smooth", "corp"]
+Kind = Literal["auto", "bins", "bars", "roof", "smooth", "corp"]
 Uncertainty = Literal[
     "auto", "clopper_pearson", "jeffreys", "wilson", "standard_error", "bootstrap", "consistency", "band"
 ]
 
-KINDS = ("line", "bars", "roof", "smooth", "corp")
+KINDS = ("auto", "bins", "bars", "roof", "smooth", "corp")
 WAYS = ("auto", *BINOMIAL, "standard_error", "bootstrap", "consistency", "band", None)
 
 
@@ -128,7 +128,7 @@ class ReliabilityDiagram(Diagram):
             The diagram.
         """
         how = None if curve.level is None else "clopper_pearson"
-        return cls("line", curve.lens, curve.table, curve.low, curve.high, curve.level, how)
+        return cls("bins", curve.lens, curve.table, curve.low, curve.high, curve.level, how)
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per bin, or per point of the curve."""
@@ -139,7 +139,14 @@ class ReliabilityDiagram(Diagram):
     def _title(self) -> str:
         bounds = "" if self.how is None else f", {bound_label(self)}"
         values = "".join(f", {metric_label(id, self.lens)} {number(value)}" for id, value in self.metrics.items())
-        return f"Reliability diagram ({self.kind}, {self.lens}{bounds}{values})"
+        merged = self.merged
+        return f"Reliability diagram ({self.kind}, {self.lens}{bounds}{values}{', ' if merged else ''}{merged})"
+
+    @property
+    def merged(self) -> str:
+        """Which bins are merged, as text; empty where none is or the diagram has no bins."""
+        least = getattr(self.rule, "min_rows", None) if self.curve is None else None
+        return "" if least is None else f"bins with fewer than {least} rows merged"
 
     @plots
     def plot(
@@ -181,7 +188,7 @@ def reliability_diagram(
     bins: Bins = BINS,
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "auto",
-    kind: Kind = "line",
+    kind: Kind = "auto",
     level: float | None = 0.95,
     uncertainty: Uncertainty | None = "auto",
     metrics: Sequence[str] = (),
@@ -201,13 +208,15 @@ def reliability_diagram(
     y_true
     y_prob
     bins : int, sequence of float, str or fitted bins, default 15
-        Number of bins, their edges, ``"levels"`` for one bin per distinct score, or fitted bins.
+        Number of bins, their edges, ``"levels"`` for one bin per distinct score, or fitted bins. Of the default bins
+        those with few rows are merged: fewer than half the square root of all rows, at least 5 and at most 50.
     binning : str or bin rule, default "equal_width"
         Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"``, ``"quantile"`` or a rule of
         `calibrant.binning`.
     lens
-    kind : {"line", "bars", "roof", "smooth", "corp"}, default "line"
-        Form of the diagram. ``"line"``: a marker at the mean score of each bin. ``"bars"``: bars with the gap hatched. ``"roof"``:
+    kind : {"auto", "bins", "bars", "roof", "smooth", "corp"}, default "auto"
+        Form of the diagram. ``"auto"``: ``"corp"``, or ``"bins"`` where bins or their intervals are given. ``"bins"``: a marker at the
+        mean score of each bin. ``"bars"``: bars with the gap hatched. ``"roof"``:
         bars whose tops are parallel to the diagonal, so that the gap is visible at any score. ``"smooth"``: kernel regression with
         the density of the scores. ``"corp"``: isotonic regression, with the decomposition of the Brier score.
     level : float or None, default 0.95
@@ -215,7 +224,7 @@ def reliability_diagram(
     uncertainty : str or None, default "auto"
         Kind of the intervals. ``"clopper_pearson"``, ``"jeffreys"``, ``"wilson"``: binomial intervals of the rate of each bin.
         ``"standard_error"``: plus and minus one standard error. ``"bootstrap"``: resampled rows. ``"consistency"``: range of the
-        rates under calibration [1]_. ``"band"``: simultaneous band of a non-decreasing curve. ``"auto"``: a band for
+        rates under calibration [1]_. ``"band"``: simultaneous band of a non-decreasing curve. ``"auto"``: consistency for
         ``kind="corp"``, else Clopper-Pearson, for ``kind="smooth"`` with the effective number of rows at each score.
     metrics : sequence of str, optional
         Identifiers of metrics to compute and to show in the legend.
@@ -271,10 +280,15 @@ def reliability_diagram(
     if level is not None:
         check_fraction(level, "level")
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label), lens)
+    by_default = is_default(bins) and is_default(binning)
+    if kind == "auto":
+        needs_bins = not by_default or uncertainty in (*BINOMIAL, "standard_error")
+        kind = "bins" if needs_bins else "corp"
     how = None if level is None else _uncertainty_of(view, kind, uncertainty)
     level = level or 0.95
     rule = binning_rule(bins, binning)
-    table = bin_table(view, rule)
+    shown_rule = EqualWidth(BINS, min_rows=least_rows(view)) if by_default else rule
+    table = bin_table(view, shown_rule)
     band = calibration_band(view, alpha=1 - level) if how == "band" else None
     draws: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "rng": rng}
     curve = parts = None
@@ -285,7 +299,7 @@ def reliability_diagram(
         curve = corp_curve(view, how, **draws)
         parts = decompose(view, method="corp")
     elif how is not None and band is None:
-        bounds = bin_bounds(view, table, rule, how, **draws)
+        bounds = bin_bounds(view, table, shown_rule, how, **draws)
     if band is not None:
         bounds = band_bounds(band, table.mean_score)
     return ReliabilityDiagram(
@@ -300,7 +314,7 @@ def reliability_diagram(
         parts,
         {metric.id: metric_value(metric, view, rule) for metric in map(find_metric, metrics)},
         view,
-        rule,
+        shown_rule,
     )
 
 
@@ -316,6 +330,4 @@ def _uncertainty_of(view: View, kind: str, uncertainty: str | None) -> str | Non
         return uncertainty
     if view.is_soft:
         return None
-    if kind == "corp":
-        return None if view.weight_kind == "importance" else "band"
-    return "clopper_pearson"
+    return "consistency" if kind == "corp" else "clopper_pearson"

@@ -88,11 +88,11 @@ def variation_within(share: Floats, width: Floats, variation: float | None) -> f
 
     The deviation is at most half of the range of the error in a bin, whose sum over bins is limited by the variation of the curve.
     """
-    if (
-        variation is None
-    ):  # monotone: the range in a bin is that of the curve or that of the scores, whichever is larger
-        return 0.5 * float(share @ width + max(0.0, float((share * (1 - width)).max())))
-    return 0.5 * float(share @ width + variation * share.max())
+    has_several = width > 0  # in a bin of one score the error is constant
+    share, width = share[has_several], width[has_several]
+    if variation is None:  # the range in a bin is at most that of the curve or that of the scores
+        return 0.5 * float(share @ width + (share * (1 - width)).max(initial=0.0))
+    return 0.5 * float(share @ width + variation * share.max(initial=0.0))
 
 
 def bound_true_error(view: View, risk: float, variation: float | None = None) -> ErrorBound:

@@ -438,13 +438,18 @@ def _named(method: Any, p: Predictions) -> dict[str, Calibrator]:
 
 # Rows per distinct score from which the rate of each is a candidate.
 ROWS_FOR_A_RATE = 20
+# Methods with a parameter for each pair of classes, and the rows times squared classes up to which these are candidates: some seconds for each fit.
+OF_EVERY_PAIR, MOST_PRODUCTS = {"structured"}, 1e8
 
 
 def _automatic(p: Predictions) -> list[str]:
     """The methods whose required number of rows is met, those with the smallest requirement first."""
     n = _rows(p)
     known = sorted((method.candidate[p.kind], name) for name, method in METHODS.items() if p.kind in method.candidate)
-    names = [name for (rows, each), name in known if n >= max(rows, each * p.k)]
+    large = p.n * p.k**2 > MOST_PRODUCTS
+    names = [
+        name for (rows, each), name in known if n >= max(rows, each * p.k) and not (large and name in OF_EVERY_PAIR)
+    ]
     # With many rows at each of few scores, no curve needs to be assumed.
     levels = few_levels(p.probs if p.probs.ndim == 1 else p.probs[:, -1], n) if p.kind == "binary" else None
     return names if levels is None or n < ROWS_FOR_A_RATE * len(levels) else [*names, "histogram_levels"]

@@ -82,8 +82,8 @@ class StructuredScaling(Calibrator):
     """
 
     methods = (
-        Method("structured", "structured matrix scaling"),
-        Method("structured_vector", "structured vector scaling", options={"form": "vector"}),
+        Method("structured", "structured matrix scaling", {"multiclass": (0, 5)}),
+        Method("structured_vector", "structured vector scaling", {"multiclass": (0, 5)}, {"form": "vector"}),
     )
     fitted = ("temperature_", "uniform_", "matrix_", "bias_")
     checks = {"diagonal": check_number, "off_diagonal": check_number, "intercept": check_number}

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from ..binning.rules import few_levels
+from ..binning.rules import BinningRule, EqualMass, EqualWidth
+from ..binning.table import BinTable
 from ..errors import CalibrantError, LensError
 from ..evaluation.header import outcome_of
 from ..evaluation.result import Evaluation
+from ..figures.base import least_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..metrics.reliability_curve import calibration_curve
@@ -36,9 +38,10 @@ from .content import (
     Weaknesses,
 )
 from .forms import Document, form_of
-from .html import render_report
-from .interactive import Interactive, interactive
+from .html import chart_texts, render_report, report_tiles
+from .interactive import Interactive, benefit_columns, curve_columns, interactive
 from .measuring import measure
+from .overlay import Overlay, report_sides
 from .plain import render_markdown
 from .provenance import trace
 from .recalibration import compare_calibrators, no_calibrators
@@ -52,13 +55,16 @@ from .weaknesses import find_weaknesses
 BINS = 15
 # With a larger share of the scores in one equal-width bin, bins of equal mass are used.
 CROWDED = 0.95
+# Below this observed rate of an event the diagram starts with logit axes.
+RARE = 0.02
 
 
 @dataclass(frozen=True, repr=False)
 class Report(Document):
     """Calibration report of one set of predictions; its sections are plain values.
 
-    Returned by `report`. `to_html`, `to_markdown`, `to_json` and `save` render it, `to_frame` has one row per metric.
+    Returned by `report`. `to_html`, `to_markdown`, `to_model_card`, `to_json` and `save` render it, `save_figures` writes its charts, and `to_frame`
+    has one row per metric.
 
     Parameters
     ----------
@@ -84,8 +90,8 @@ class Report(Document):
         Name of the positive class of two; empty where it has none.
     metadata : mapping of str to str
         Facts given by the user, such as model, version and owner.
-    cells : Interactive or None
-        Data of the interactive page; in no other form.
+    charts : Interactive or None
+        Curves of the charts; only on the page and in pictures.
     before_after : BeforeAfter or None
         Effect of a calibrator, where the report describes calibrated probabilities.
     clinical : Clinical or None
@@ -103,7 +109,7 @@ class Report(Document):
     ('churn', 'A', 'proper score')
     """
 
-    _hidden = ("cells",)
+    _hidden = ("charts",)
 
     title: str
     header: tuple[str, ...]
@@ -116,7 +122,7 @@ class Report(Document):
     provenance: Provenance
     outcome: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    cells: Interactive | None = field(default=None, compare=False)
+    charts: Interactive | None = field(default=None, compare=False)
     before_after: BeforeAfter | None = None
     clinical: Clinical | None = None
 
@@ -147,6 +153,26 @@ class Report(Document):
             places=places_found(self.weaknesses),
         )
 
+    def to_model_card(self) -> str:
+        """Render a section on calibration for a model card, as Markdown.
+
+        Returns
+        -------
+        str
+            Markdown text, from a heading of the second level on.
+        """
+        best = recalibration_sentence(self.recalibration)
+        return render_markdown(
+            "model_card.md",
+            report=self,
+            tables=report_tables(self),
+            tiles=report_tiles(self),
+            best="" if best in self.verdict.sentence else best,
+        )
+
+    def _drawn(self) -> tuple[Overlay, dict[str, str], bool]:
+        return report_sides(self), chart_texts(self, self.diagram.lens), self.diagram.scale == "logit"
+
     def _fields(self) -> dict[str, Any]:
         optional = ("before_after", "clinical")
         return {name: part for name, part in super()._fields().items() if part is not None or name not in optional}
@@ -171,6 +197,7 @@ def report(
     *,
     metrics: str | Metric | Iterable[str | Metric] = "recommended",
     purpose: str | None = None,
+    diagram: str | None = None,
     lens: str | Lens | None = None,
     level: float | None = 0.95,
     n_resamples: int = 200,
@@ -194,12 +221,15 @@ def report(
     y_true
     y_prob
     path : str or path-like, optional
-        File to write; the suffix .html, .md or .json determines the format.
+        File to write; the suffix .html, .md, .json, .pdf or .docx determines the format; a PDF is printed by an
+        installed browser, and a Word document written by pandoc.
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
         Metrics to compute, by id or alias. AUROC and average precision are always added.
     purpose : {"clinical"}, optional
-        ``"clinical"`` for the validation of a risk model: the report opens with the table of `clinical.summary`, the flexible calibration
-        curve, the distribution of the risks and the decision curve, and speaks of risks.
+        ``"clinical"`` for the validation of a risk model: the report has the table of `clinical.summary`, the flexible calibration curve
+        and the decision curve, and speaks of risks.
+    diagram : {"isotonic", "bins", "smooth", "cumulative"}, optional
+        Which calibration curve the page shows first; by default isotonic regression (CORP) or, for a validation study, the smooth curve.
     lens : str or Lens, optional
         Which binary event is evaluated; by default the positive class of two, else the top label.
     level : float or None, default 0.95
@@ -270,6 +300,7 @@ def report(
         outcome=outcome,
         metadata=metadata,
         purpose=purpose,
+        diagram=diagram,
     )
     data: Predictions | Sketch | Sketches
     if isinstance(y_true, (Sketch, Sketches)):
@@ -299,7 +330,7 @@ def build(
 
             clinical = clinical_part(grouped_rows, settings, outcome)
         done(1)
-        diagram, table = _diagram(views, settings.level, notes)
+        diagram, table, rule = _diagram(views, settings, notes)
         if settings.recalibration:
             calibrators = compare_calibrators(p, level, settings.seed)
         else:
@@ -328,7 +359,7 @@ def build(
         provenance=trace(grouped_rows, settings.seed, parameters, notes, summary.sentence),
         outcome=outcome,
         metadata=settings.metadata,
-        cells=cells_of(grouped_rows, settings.lens),
+        charts=charts_of(grouped_rows, settings, rule, clinical),
         clinical=clinical,
     )
 
@@ -344,39 +375,58 @@ def _main_views(p: Predictions, lens: str | Lens | None) -> tuple[list[View], li
     return other, [f"The lens {name} has no binary events; verdict, diagram and subgroups use {other[0].lens}."]
 
 
-def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[Diagram, Any]:
-    """Return the diagram of one view, and its bins."""
+def _diagram(
+    views: list[View], settings: Settings, notes: list[str]
+) -> tuple[Diagram, BinTable | None, BinningRule | None]:
+    """Return the diagram of one view, its bins and their rule."""
     view = views[0]
+    kind = settings.diagram or ("smooth" if settings.purpose else "isotonic")
     if len(views) > 1:
         seen = shared_name(views)
         what = "cumulative probabilities" if seen == "ordinal" else "classes"
         reason = f"{len(views)} {what} have {len(views)} diagrams; choose one with a lens such as {view.lens}"
-        return Diagram((), seen, "equal_width", None, tuple(notes), reason), None
-    own = None if view.is_soft else level
-    curve = calibration_curve(view, bins=BINS, level=own)
-    binning = "equal_width"
+        return Diagram((), seen, "equal_width", None, tuple(notes), reason, kind), None, None
     extra = []
-    if float(curve.table.share.max()) > CROWDED and view.score.min() < view.score.max():
-        binning = "equal_mass"
-        curve = calibration_curve(view, bins=BINS, binning="equal_mass", level=own)
+    least = least_rows(view)
+    rule: BinningRule = EqualWidth(BINS, min_rows=least)
+    share = rule.table(view).share
+    if float(share.max()) > CROWDED and view.score.min() < view.score.max():
+        rule = EqualMass(BINS, min_rows=least)
         extra = [f"More than {CROWDED:.0%} of the scores lie in one equal-width bin, so bins of equal mass are shown."]
+    curve = calibration_curve(view, binning=rule, level=None if view.is_soft else settings.level)
     columns = {field.name: curve.to_dict()[field.name] for field in fields(DiagramBin)}
     if view.weight_kind == "counts":  # counts are expanded
         columns["rows"] = [round(weight) for weight in columns["weight"]]
     bins = tuple(DiagramBin(*row) for row in zip(*columns.values(), strict=True))
     if view.is_soft:
         extra.append("No intervals: the labels are soft.")
-    levels = few_levels(view.raw_score, view.total if view.weight_kind == "counts" else None)
-    if levels is not None and int((curve.table.rows > 0).sum()) < len(levels):
-        extra.append(f"The {len(levels)} distinct scores share bins; evaluate with --bins levels has one bin for each.")
-    return Diagram(bins, view.lens, binning, curve.level, (*notes, *extra)), curve.table
+    rare = view.lens == "binary" and float(view.mean(view.raw_outcome)) < RARE
+    diagram = Diagram(
+        bins,
+        view.lens,
+        "equal_mass" if isinstance(rule, EqualMass) else "equal_width",
+        curve.level,
+        (*notes, *extra),
+        kind=kind,
+        scale="logit" if rare else "probability",
+        min_rows=least,
+    )
+    return diagram, curve.table, rule
 
 
-def cells_of(p: Predictions, lens: str | Lens | None) -> Interactive | None:
-    """Return the data of the interactive page; None where there are none."""
+def charts_of(
+    p: Predictions, settings: Settings, rule: BinningRule | None = None, clinical: Clinical | None = None
+) -> Interactive | None:
+    """Return the charts of the page; None where there are none. A validation study has its own smooth and decision curve."""
+    charts: dict[str, Any] = {}
+    if clinical is not None:
+        charts["smooth"] = curve_columns(clinical.curve)
+        if clinical.benefit is not None:
+            charts["benefit"] = benefit_columns(clinical.benefit)
+    more: dict[str, Any] = {"level": settings.known_level, "seed": settings.seed, "rule": rule, "clinical": charts}
     try:
-        return interactive(p, lens="auto" if lens is None else lens, bins=BINS)
+        return interactive(p, lens="auto" if settings.lens is None else settings.lens, **more)
     except LensError:
-        return interactive(p, bins=BINS)
+        return interactive(p, **more)
     except CalibrantError:
         return None

@@ -22,7 +22,8 @@ from ..views.resolve import paired_models
 from .building import Report, build
 from .content import ComparedDifference, ComparedMetric
 from .forms import Document, form_of
-from .html import comparison_tables, render_comparison
+from .html import chart_texts, comparison_tables, render_comparison
+from .overlay import Overlay, compared_sides
 from .plain import render_markdown
 from .recalibration import most_rows, sampled_rows
 from .settings import Settings
@@ -34,7 +35,7 @@ from .wording import mean_name, rate_name
 COMPARED = ("nll", "brier", "smece", "ece")
 MOST_MODELS = 10
 # Keywords of `report` that a comparison has as well.
-OPTIONS = ("lens", "level", "n_resamples", "rng", "title", "outcome", "metadata")
+OPTIONS = ("lens", "level", "n_resamples", "rng", "title", "outcome", "metadata", "diagram")
 # Resamples per pair of models; with them an adjusted p-value can reach half the significance level.
 RESAMPLES_PER_PAIR = 40
 # Resampled entries, over all resamples, models and metrics.
@@ -146,6 +147,10 @@ class ReportComparison(Document):
         """
         return render_comparison(self)
 
+    def _drawn(self) -> tuple[Overlay, dict[str, str], bool]:
+        first = self.reports[0]
+        return compared_sides(self.reports), chart_texts(first, first.diagram.lens), first.diagram.scale == "logit"
+
     def _title(self) -> str:
         lines = [f"{key}: {value}" for key, value in self.metadata.items()]
         for p in self.sides:
@@ -180,13 +185,13 @@ def compare_reports(
     y_prob : mapping, optional
         Probabilities of each model by name.
     path : str or path-like, optional
-        File to write; the suffix .html, .md or .json determines the form.
+        File to write; the suffix .html, .md, .json, .pdf or .docx determines the form.
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default ("nll", "brier", "smece", "ece")
         Metrics to compare, by id or alias; the first one determines the best model.
     sample_weight
     pos_label
     **options
-        Keywords of `report`: `lens`, `level`, `n_resamples`, `rng`, `title`, `outcome` and `metadata`.
+        Keywords of `report`: `lens`, `level`, `n_resamples`, `rng`, `title`, `outcome`, `metadata` and `diagram`.
 
     Returns
     -------
@@ -358,7 +363,9 @@ def compared_metric(metric: Metric, comparison: Comparison) -> ComparedMetric:
 
 def _best(metrics: tuple[ComparedMetric, ...]) -> str:
     """Return the best model by the first metric, and which differences from it are significant."""
-    main = next((m for m in metrics if m.lower_is_better and any(map(math.isfinite, m.values.values()))), None)
+    usable = [m for m in metrics if m.lower_is_better and any(map(math.isfinite, m.values.values()))]
+    # An infinite loss tells nothing of the other models: the next metric that all of them have decides.
+    main = next((m for m in usable if all(map(math.isfinite, m.values.values()))), next(iter(usable), None))
     if main is None:
         return "No metric for which lower values are better has a finite value; see the table."
     best = min(main.values, key=lambda name: main.values[name])
@@ -368,4 +375,10 @@ def _best(metrics: tuple[ComparedMetric, ...]) -> str:
         for d in main.differences
         if best in (d.first, d.second)
     ]
-    return f"{best} has the lowest {main.id}, {number(main.values[best])} (difference {', '.join(others)})."
+    infinite = (
+        [name for name, value in metrics[0].values.items() if not math.isfinite(value)]
+        if main is not metrics[0]
+        else []
+    )
+    reason = f" The {metrics[0].id} of {', '.join(infinite)} is infinite." if infinite else ""
+    return f"{best} has the lowest {main.id}, {number(main.values[best])} (difference {', '.join(others)}).{reason}"

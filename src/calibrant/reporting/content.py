@@ -145,6 +145,12 @@ class Diagram:
         Remarks.
     reason : str
         Why there is no diagram; empty where there is one.
+    kind : {"isotonic", "bins", "smooth", "cumulative"}
+        What the page shows first.
+    scale : {"probability", "logit"}
+        Scale of both axes at first; ``"logit"`` for rare events.
+    min_rows : int
+        Bins with fewer rows are merged with a neighbour.
     """
 
     bins: tuple[DiagramBin, ...]
@@ -153,6 +159,9 @@ class Diagram:
     level: float | None
     notes: tuple[str, ...] = ()
     reason: str = ""
+    kind: str = "isotonic"
+    scale: str = "probability"
+    min_rows: int = 1
 
 
 @dataclass(frozen=True)
@@ -657,15 +666,15 @@ class BeforeAfter:
         Metrics after minus before recalibration, with intervals and p-values.
     level : float
         Confidence level of the intervals of the differences.
-    cells : Interactive or None
-        Data of the interactive page before recalibration, in no other form; None where the scores were not changed.
+    charts : Interactive or None
+        Curves of the charts before recalibration; None where the scores were not changed.
     """
 
     summary: tuple[str, ...]
     values: tuple[Change, ...]
     differences: tuple[ComparedMetric, ...] = ()
     level: float = 0.95
-    cells: Interactive | None = field(default=None, repr=False, compare=False)
+    charts: Interactive | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

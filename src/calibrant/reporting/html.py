@@ -6,41 +6,26 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..curves.logistic_regression import logit
+from ..clinical.performance import ClinicalRow
 from ..evaluation.result import shown_number as number
-from ..figures.base import none_for_nan
 from ..util.files import cached_text
 from ..util.results import pvalue_clause
-from ..views.view import sigmoid
-from .content import Clinical, MetricRow, Metrics
+from .content import MetricRow
 from .interactive import shown
 from .overlay import Overlay, compared_sides, report_sides
-from .specs import (
-    WITH_EVENT,
-    WITHOUT_EVENT,
-    Spec,
-    benefit_spec,
-    curve_spec,
-    histogram_spec,
-    reliability_spec,
-    risks_spec,
-    threshold_spec,
-)
+from .pictures import FURTHER, describe_diagram
+from .settings import DIAGRAMS
+from .specs import lines_spec, scores_spec, with_titles
 from .tables import (
     Table,
     amount,
-    benefit_rows,
     bin_table,
     chance_cell,
     difference_table,
-    metric_table,
     places_found,
     report_tables,
     side_table,
@@ -52,12 +37,13 @@ from .verdict import recalibration_sentence
 from .wording import event_of, level_text, mean_name, plain_id, rate_name
 
 if TYPE_CHECKING:
-    from ..figures.flexible_curves import RiskDistribution
     from .building import Report
     from .comparing import ReportComparison
 
 # Parts of lines of the header that the page always shows: how many rows were dropped, and that there was a sketch.
 ALWAYS_SHOWN = ("dropped because of missing values", "from a sketch")
+# Metrics beside the conclusion, and their labels.
+TILES = {"ece": "calibration error (ECE)", "brier": "Brier score", "auroc": "discrimination (AUROC)"}
 # Longer names of events are cut in axis titles.
 EVENT_LENGTH = 32
 # SHA-256 of the script that these versions of vl-convert bundle.
@@ -70,7 +56,7 @@ def render_report(report: Report) -> str:
     Parameters
     ----------
     report : Report
-        The report. Without `cells` the page has tables and no charts.
+        The report. Without `charts` the page has tables and no charts.
 
     Returns
     -------
@@ -81,7 +67,6 @@ def render_report(report: Report) -> str:
     return _render(
         report_sides(report),
         (report,),
-        {} if report.clinical is None else clinical_charts(report),
         tables=tables,
         title=report.title,
         metadata=report.metadata,
@@ -89,12 +74,9 @@ def render_report(report: Report) -> str:
         further=report.verdict.sentence[len(report.verdict.headline) :],
         report=report,
         comparison=None,
-        metric_tables=_metric_tables(report.metrics, report.outcome),
         best=recalibration_sentence(report.recalibration),
-        tile=_titles(report.verdict.lens, report.outcome),
-        facts=[
-            line for place, line in enumerate(report.header) if place < 2 or any(text in line for text in ALWAYS_SHOWN)
-        ],
+        tiles=report_tiles(report),
+        facts=[line for line in report.header if any(text in line for text in ALWAYS_SHOWN)],
     )
 
 
@@ -114,7 +96,6 @@ def render_comparison(comparison: ReportComparison) -> str:
     return _render(
         compared_sides(comparison.reports),
         comparison.reports,
-        {},
         tables=comparison_tables(comparison),
         title=comparison.title,
         metadata=comparison.metadata,
@@ -125,19 +106,16 @@ def render_comparison(comparison: ReportComparison) -> str:
     )
 
 
-def _render(sides: Overlay, reports: Sequence[Report], charts: dict[str, Spec], **content: Any) -> str:
-    """Render the template; it has scripts where all sides have cells."""
-    first = reports[0]
-    live = any(side.series for side in sides.sides) and all(report.cells is not None for report in reports)
+def _render(sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
+    """Render the template; it has scripts where all sides have charts."""
+    first, shown_first = reports[0], reports[sides.focus if len(reports) > 1 else 0]
+    live = any(side.series for side in sides.sides) and all(report.charts is not None for report in reports)
     style = _static("report.css")
-    own = [_static("beta.js"), _static("report.js")]
-    scripts = [script_text(text) for text in (_drawing_library(), *own)] if live else []
-    drawn = {
-        "reliability": reliability_spec(_titles(first.diagram.lens, first.outcome)),
-        "histogram": histogram_spec(),
-    }
-    if content["comparison"] is None and first.clinical is None:
-        drawn["threshold"] = threshold_spec()
+    scripts = [script_text(text) for text in (_drawing_library(), _static("report.js"))] if live else []
+    texts = chart_texts(first, first.diagram.lens)
+    description = ""
+    if live and sides.lenses:
+        description = describe_diagram(sides.lenses[0], texts["mean"], texts["rate"])
     page: str = (
         _environment()
         .get_template("report.html")
@@ -145,9 +123,13 @@ def _render(sides: Overlay, reports: Sequence[Report], charts: dict[str, Spec], 
             policy=_policy(style, scripts),
             style=_verbatim(style),
             scripts=[_verbatim(script) for script in scripts],
-            cells=_verbatim(embedded_json(_page_data(sides, reports, {**drawn, **charts}))) if live else None,
+            charts=_verbatim(embedded_json(_page_data(sides, reports))) if live else None,
+            labels={name: with_titles(name, texts) for name in (*DIAGRAMS, *FURTHER)},
+            diagrams=DIAGRAMS,
+            opened=[name for name in FURTHER if any(name in s.series[0].charts for s in sides.sides if s.series)],
+            description=description,
             sides=sides,
-            bins=bin_table(reports[sides.focus if len(reports) > 1 else 0].diagram, first.outcome),
+            bins=bin_table(shown_first.diagram, first.outcome),
             outcome=first.outcome,
             **content,
         )
@@ -228,86 +210,33 @@ def _policy(style: str, scripts: Iterable[str]) -> str:
     )
 
 
-def _page_data(sides: Overlay, reports: Sequence[Report], charts: dict[str, Any]) -> dict[str, Any]:
+def _page_data(sides: Overlay, reports: Sequence[Report]) -> dict[str, Any]:
     first = reports[0]
-    cells = first.cells
-    assert cells is not None
+    assert first.charts is not None
     lenses = [f"class:{each.name}" if each.lens == "class" else each.lens for each in sides.lenses]
+    texts = [chart_texts(first, lens) for lens in lenses]
     return {
         **sides.to_dict(),
-        "bins": cells.bins,
-        "weights": cells.weight_kind,
-        "soft": any(report.cells is not None and report.cells.is_soft for report in reports),
-        "binning": "equal_mass" if first.diagram.binning == "equal_mass" else "equal_width",
-        "level": first.diagram.level or 0.95,
-        "chosen": reports[sides.focus].threshold.threshold if len(reports) > 1 else first.threshold.threshold,
+        "weighted": first.charts.weight_kind == "importance",
+        "level": level_text(first.diagram.level or 0.95),
         "outcome": shown(first.outcome),
-        "titles": [_titles(lens, first.outcome) for lens in lenses],
-        "charts": charts,
+        "titles": [{name: with_titles(name, each) for name in (*DIAGRAMS, *FURTHER)} for each in texts],
+        "diagram": first.diagram.kind,
+        "logit": first.diagram.scale == "logit",
+        "charts": {"lines": lines_spec({}, {"x": "", "y": ""}), "scores": scores_spec({})},
     }
 
 
-def clinical_charts(report: Report) -> dict[str, Spec]:
-    """Return the charts of the clinical part by the ids of their places."""
-    part = report.clinical
-    assert part is not None
-    event = shown(report.outcome, EVENT_LENGTH)
-    titles = (
-        f"predicted risk of {event}" if event else "predicted risk",
-        f"observed rate ({event})" if event else "observed rate",
+def chart_texts(report: Report, lens: str) -> dict[str, str]:
+    """Return what the titles of the charts name: both axes of the reliability diagram, and facts of the report."""
+    mean, rate = _titles(lens, report.outcome)
+    smooth = (
+        "Kernel regression of the outcome on the score"
+        if report.clinical is None
+        else "Loess of the outcome on the risk"
     )
-    interval = f"{level_text(part.summary.level)} interval"
-
-    def with_tips(points: list[dict[str, Any]], end: float, names: Mapping[str, str]) -> list[dict[str, Any]]:
-        """Add the strip around each point, and what is shown there."""
-        at = [point[next(iter(names))] for point in points]
-        edges = [0.0, *((first + second) / 2 for first, second in pairwise(at)), end]
-        rows = []
-        for point, (left, right) in zip(points, pairwise(edges), strict=True):
-            tip = [(text, number(point[name])) for name, text in names.items() if point[name] is not None]
-            bounds = [] if point["low"] is None else [(interval, span(point["low"], point["high"]))]
-            rows.append({**point, "from": left, "to": right, "tip": [*tip[:2], *bounds, *tip[2:]]})
-        return rows
-
-    curve = {"risk": "predicted risk", "observed": "observed, flexible curve", "logistic": "observed, logistic curve"}
-    points = _curve_rows(part)
-    end = _round_end(max(max(point["risk"], point["observed"]) for point in points))
-    charts = {
-        "clinical-curve": curve_spec(with_tips(points, end, curve), end, titles),
-        "clinical-risks": risks_spec(_risk_values(part.curve.distribution), end, titles[0]),
-    }
-    if part.benefit is not None:
-        benefit = {"threshold": "threshold", "model": "net benefit of the model", "treat_all": "treat all"}
-        last = _round_end(float(part.benefit.threshold[-1]))
-        charts["clinical-benefit"] = benefit_spec(with_tips(benefit_rows(part.benefit), last, benefit), last)
-    return charts
-
-
-def _curve_rows(part: Clinical) -> list[dict[str, Any]]:
-    """Return the flexible and the logistic calibration curve at each risk; a loess may leave the range of a probability."""
-    curve, intercept, slope = part.curve, part.summary["joint_intercept"].value, part.summary["slope"].value
-    logistic = np.full(len(curve.risk), np.nan)
-    if intercept is not None and slope is not None:
-        logistic = sigmoid(intercept + slope * logit(curve.risk))
-    columns = {"risk": curve.risk, "observed": np.clip(curve.observed, 0.0, 1.0), "low": curve.low, "high": curve.high}
-    values = zip(*map(none_for_nan, (*columns.values(), logistic)), strict=True)
-    return [dict(zip((*columns, "logistic"), row, strict=True)) for row in values]
-
-
-def _round_end(largest: float) -> float:
-    """Return the end of an axis from 0: a round number of at least `largest`, at most 1."""
-    return next((end for end in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8) if largest <= end), 1)
-
-
-def _risk_values(bins: RiskDistribution) -> list[dict[str, Any]]:
-    """Return a bar for each bin and outcome, as shares of the rows with that outcome; those without the event are negative."""
-    values = []
-    for what, counts, sign in ((WITH_EVENT, bins.events, 1), (WITHOUT_EVENT, bins.others, -1)):
-        total = float(counts.sum()) or 1.0
-        for left, right, count in zip(bins.low.tolist(), bins.high.tolist(), counts.tolist(), strict=True):
-            tip = [("risk", f"{number(left)} to {number(right)}"), (what, amount(count))]
-            values.append({"left": left, "right": right, "share": sign * count / total, "what": what, "tip": tip})
-    return values
+    level, least = level_text(report.diagram.level or 0.95), str(report.diagram.min_rows)
+    return {"mean": mean, "rate": rate, "smooth": smooth, "level": level, "min_rows": least}
 
 
 def _titles(lens: str, outcome: str) -> tuple[str, str]:
@@ -316,20 +245,26 @@ def _titles(lens: str, outcome: str) -> tuple[str, str]:
     return (f"mean predicted P({event})", f"observed rate ({event})") if event else (mean_name(lens), rate_name(lens))
 
 
-SHOWN = 6
-PREFERRED = ("ece", "smece", "nll", "brier", "auroc", "average_precision")
-
-
-def _metric_tables(metrics: Metrics, outcome: str) -> tuple[Table, Table]:
-    """Return the metrics that are shown and those that are folded; six are shown, the usual ones first."""
-    rows = metrics.all_rows
-    ids = [row.id for row in rows]
-    chosen = [*(id for id in PREFERRED if id in ids), *(id for id in ids if id not in PREFERRED)][:SHOWN]
-
-    def table(rows: Sequence[MetricRow]) -> Table:
-        return metric_table(rows, metrics.level, outcome, metrics.n_resamples)
-
-    return table([row for row in rows if row.id in chosen]), table([row for row in rows if row.id not in chosen])
+def report_tiles(report: Report) -> list[tuple[str, str, str]]:
+    """Return label, value and interval of figures that the conclusion does not state."""
+    rows: list[tuple[str, MetricRow | ClinicalRow]]
+    if report.clinical is not None:
+        summary = report.clinical.summary
+        tiles = [("patients", amount(summary.n), f"{amount(summary.events)} with {report.outcome or 'the event'}")]
+        rows = [(summary[id].name, summary[id]) for id in ("oe", "slope", "c")]
+        level = summary.level
+    else:
+        tiles = [("rows", amount(report.provenance.row_count), "")]
+        rows = [(TILES[row.id], row) for row in report.metrics.all_rows if row.id in TILES]
+        level = report.metrics.level or 0.95
+    for label, row in rows:
+        bounds = (
+            ""
+            if row.low is None
+            else f"{level_text(level)} interval {span(row.low, row.high, partial(number, digits=3))}"
+        )
+        tiles.append((label, number(row.value), bounds))
+    return tiles
 
 
 def comparison_tables(comparison: ReportComparison) -> dict[str, Table]:

@@ -1,93 +1,93 @@
-"""Data of the interactive page: sums over 300 equal-width cells for each lens and group, never the rows."""
+"""Data of the charts of a page: curves of each lens and group, computed from the rows, which the page itself does not contain."""
 
 from __future__ import annotations
 
+import math
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_table
-from ..binning.rules import EqualWidth
-from ..errors import LensError
+from ..binning.rules import BinningRule, EqualWidth
+from ..binning.table import binomial_interval
+from ..errors import CalibrantError, LensError
+from ..figures.base import least_rows
+from ..figures.decision_curves import decision_curve
+from ..figures.differences import cumulative_diagram
+from ..figures.fits import corp_curve, smooth_curve
+from ..figures.murphy import murphy_diagram
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
+from ..metrics.bin.bins import ece
+from ..metrics.decomposition import decompose
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import View
 
-# The edges of the cells are among those of a sketch, so rows and sketches give the same cells.
-CELLS = 300
-# Numbers of equal-width bins whose edges are edges of cells: for these the page is exact.
-STOPS = tuple(count for count in range(1, CELLS + 1) if CELLS % count == 0)
+Floats = NDArray[np.float64]
+Columns = Mapping[str, Sequence[float | None]]
 
 MAX_CLASSES, MAX_GROUPS = 20, 50
 NAME_LENGTH = 80
 NAMES_LISTED = 12
-
-
-@dataclass(frozen=True)
-class CellSums:
-    """Sums over the 300 cells (k/300, (k + 1)/300]; the first cell includes the score 0.
-
-    Rows and positives are whole numbers unless the rows have importance weights or soft labels. ``square`` are sums of squared weights, for
-    importance weights only; ``on_edge`` are rows and positives with a score of exactly k/300, since a row at the threshold is accepted.
-    """
-
-    rows: tuple[float, ...]
-    positives: tuple[float, ...]
-    score_sum: tuple[float, ...]
-    square: tuple[float, ...] = ()
-    on_edge: tuple[tuple[int, float, float], ...] = ()
-
-    @property
-    def total(self) -> float:
-        """Sum of all weights."""
-        return sum(self.rows)
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Return plain lists under short keys, without empty ones."""
-        found = {"n": self.rows, "p": self.positives, "s": self.score_sum, "q": self.square, "e": self.on_edge}
-        return {
-            key: [list(v) if isinstance(v, tuple) else v for v in values] for key, values in found.items() if values
-        }
+# Largest number of points of a curve, and number of bars of a histogram.
+POINTS, BARS = 60, 30
+# Ends of the bars on the scale of base-10 logits.
+LOGITS = np.arange(-60, 61) / 10
+BAND_RESAMPLES = 200
+# Rows with importance weights are resampled one by one: beyond this they have no band.
+MOST_WEIGHTED = 20_000
 
 
 @dataclass(frozen=True)
 class Series:
-    """A lens or a group that can be selected, with its cells; ``sureness`` has them by the confidence of the top label, where the lens is another."""
+    """A lens or a group that can be selected: its means, its ECE and the columns of its charts by name."""
 
     name: str
     lens: str
-    cells: CellSums
-    sureness: CellSums | None = None
+    rows: float
+    mean_score: float
+    rate: float
+    ece: float
+    charts: Mapping[str, Columns] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, without missing ones."""
-        found = {"name": shown(self.name), "lens": self.lens, "cells": self.cells.to_dict()}
-        return found if self.sureness is None else {**found, "sureness": self.sureness.to_dict()}
+        """Return plain values with five significant digits."""
+        charts = {
+            name: {key: [_short(value) for value in values] for key, values in columns.items()}
+            for name, columns in self.charts.items()
+        }
+        numbers = {name: getattr(self, name) for name in ("rows", "mean_score", "rate", "ece")}
+        return {"name": shown(self.name), "lens": self.lens, **numbers, "charts": charts}
 
 
 @dataclass(frozen=True)
 class Interactive:
-    """Cells of the page: lenses over all rows (the main lens first), and groups under the main lens.
+    """Charts of the page: lenses over all rows (the main lens first), and groups under the main lens.
 
-    ``left_out`` are sentences that name the classes and groups left out for the size of the page, ``bins`` the initial number of bins.
+    ``left_out`` are sentences that name the classes and groups left out for the size of the page.
     """
 
     lenses: tuple[Series, ...]
     groups: tuple[Series, ...] = ()
     weight_kind: str = "unit"
-    is_soft: bool = False
     left_out: tuple[str, ...] = ()
-    bins: int = 15
 
 
-def interactive(source: Predictions, *, lens: str | Lens = "auto", bins: int = 15) -> Interactive:
-    """Return the cells of predictions for the page: the main lens, the most frequent classes and the largest groups.
+def interactive(
+    source: Predictions,
+    *,
+    lens: str | Lens = "auto",
+    rule: BinningRule | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    clinical: Mapping[str, Columns] | None = None,
+) -> Interactive:
+    """Return the charts of predictions for the page: the main lens, the most frequent classes and the largest groups.
 
     Parameters
     ----------
@@ -95,103 +95,198 @@ def interactive(source: Predictions, *, lens: str | Lens = "auto", bins: int = 1
         The predictions.
     lens : str or Lens
         The main lens.
-    bins : int
-        Initial number of bins; the nearest divisor of 300 is used.
+    rule : binning rule, optional
+        Rule of the bins; by default 15 of equal width, of which small ones are merged.
+    level : float
+        Level of the intervals.
+    seed : int
+        Seed of the consistency band.
+    clinical : mapping, optional
+        Charts of a validation study, in place of those with the same names.
 
     Returns
     -------
     Interactive
-        The cells.
+        The charts.
 
     Examples
     --------
     >>> from calibrant import Predictions
-    >>> cells = interactive(Predictions([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]))
-    >>> [(series.lens, series.cells.total) for series in cells.lenses]
-    [('binary', 4)]
+    >>> found = interactive(Predictions([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]))
+    >>> [(series.lens, series.rows, series.charts["isotonic"]["y"][0]) for series in found.lenses]
+    [('binary', 4.0, 0.0)]
     """
     views = [view for view in views_of(source, lens) if isinstance(view, View)][:MAX_CLASSES]
     if not views:
         raise LensError("lens", f"{lens!r} has more than one event per row", "use 'top_label' or 'class:NAME'")
-    groups, groups_left_out = _groups(source, lens) if len(views) == 1 else ((), "")
-    classes, classes_left_out = _classes(source)
+    rule = EqualWidth(15, min_rows=least_rows(views[0])) if rule is None else rule
+
+    def series(name: str, view: View, *, whole: bool = True, main: bool = False) -> Series:
+        charts = view_charts(view, rule, level, seed if main else None, whole=whole)
+        if main:
+            charts |= {**_coverage(source, level), **(clinical or {})}
+        means = view.mean(view.score), view.mean(view.raw_outcome)
+        kind = "class" if view.lens.startswith("class:") else view.lens
+        return Series(name.removeprefix("class:"), kind, view.total, *means, float(ece(view)), charts)
+
+    classes, classes_left_out = _largest_classes(source)
+    groups, groups_left_out = _largest_groups(source) if len(views) == 1 else ([], "")
+    lenses = [series(view.lens, view, main=len(views) == 1) for view in views]
+    parts = []
+    for name, part in groups:
+        (view,) = views_of(part, lens)
+        assert isinstance(view, View)
+        parts.append(series(name, view, whole=False))
     return Interactive(
-        (*(_series(view.lens, view, source) for view in views), *classes),
-        groups,
+        (*lenses, *(series(name, view) for name, view in classes)),
+        tuple(parts),
         views[0].weight_kind,
-        views[0].is_soft,
         tuple(filter(None, (classes_left_out, groups_left_out))),
-        min(STOPS, key=lambda stop: (abs(stop - bins), stop)),
     )
 
 
-def cell_sums(view: View, *, edges: bool = False) -> CellSums:
-    """Return the sums of a view over 300 cells and, with `edges`, of the rows exactly on an edge."""
-    table = bin_table(view, EqualWidth(CELLS))
-    whole_rows = view.weight_kind != "importance"
-    square = () if whole_rows else tuple(table.square.tolist())
-    return CellSums(
-        _plain(table.weight, whole_rows),
-        _plain(table.positives, whole_rows and not view.is_soft),
-        tuple(table.score_sum.tolist()),
-        square,
-        _on_edge(view, whole_rows) if edges else (),
+def view_charts(view: View, rule: BinningRule, level: float, seed: int | None, *, whole: bool) -> dict[str, Columns]:
+    """Return the charts of one view; a band only with a seed, and charts of discrimination and decisions only if it is `whole`."""
+    charts: dict[str, Columns] = {
+        "isotonic": _isotonic(view, level, seed),
+        "bins": _bins(view, rule, level),
+        "scores": _histogram(view, view.score, np.linspace(0, 1, BARS + 1)),
+        "logits": _histogram(view, logits(view.score), LOGITS),
+    }
+    smooth = smooth_curve(
+        view, None if view.is_soft else "clopper_pearson", level=level, n_resamples=0, rng=0, bandwidth=None
     )
-
-
-def _plain(values: NDArray[Any], whole: bool) -> tuple[float, ...]:
-    return tuple((values.astype(np.int64) if whole else values).tolist())
-
-
-def _on_edge(view: View, whole_rows: bool) -> tuple[tuple[int, float, float], ...]:
-    place = np.rint(view.score * CELLS).astype(np.intp)
-    held = np.flatnonzero(view.score == (np.arange(CELLS + 1) / CELLS)[place])
-    weight = view.weights[held]
-    rows = np.bincount(place[held], weight, CELLS + 1)
-    positives = np.bincount(place[held], weight * view.outcome[held], CELLS + 1)
-    full = np.flatnonzero(rows > 0)
-    return tuple(
-        zip(
-            full.tolist(),
-            _plain(rows[full], whole_rows),
-            _plain(positives[full], whole_rows and not view.is_soft),
-            strict=True,
-        )
+    charts["smooth"] = _fitted(smooth.x, smooth.y, smooth.low, smooth.high)
+    path = cumulative_diagram(view, level=level)
+    reach = (
+        {}
+        if view.is_soft
+        else {"low": np.full(len(path.path), -path.reach), "high": np.full(len(path.path), path.reach)}
     )
+    charts["cumulative"] = _thinned({"x": path.share, "y": path.path, **reach}, POINTS)
+    if not view.is_soft:
+        charts |= _discrimination(view, level) if whole else {}
+        parts = decompose(view, method="corp")
+        charts["plane"] = {"x": [parts.miscalibration], "y": [parts.discrimination], "brier": [parts.value]}
+    return charts
 
 
-def _series(name: str, view: View, source: Predictions) -> Series:
-    sure = None
-    if view.lens == "binary":
-        other = views_of(source, "top_label")[0]
-        assert isinstance(other, View)
-        sure = cell_sums(other, edges=True)
-    if view.lens.startswith("class:"):
-        return Series(name.removeprefix("class:"), "class", cell_sums(view))
-    return Series(name, view.lens, cell_sums(view, edges=view.lens == "top_label"), sure)
+def _isotonic(view: View, level: float, seed: int | None) -> Columns:
+    slow = view.weight_kind == "importance" and view.n > MOST_WEIGHTED
+    how = None if view.is_soft or seed is None or slow else "consistency"
+    curve = corp_curve(view, how, level=level, n_resamples=BAND_RESAMPLES, rng=seed)
+    return _fitted(curve.x, curve.y, curve.low, curve.high)
 
 
-def _groups(source: Predictions, lens: str | Lens) -> tuple[tuple[Series, ...], str]:
-    """The largest groups, in their own order, and a sentence that names the others."""
+def _fitted(x: Floats, y: Floats, low: Floats, high: Floats) -> Columns:
+    bounds = {} if np.isnan(low).all() else {"low": low, "high": high}
+    return _thinned({"x": x, "y": y, **bounds}, POINTS)
+
+
+def _bins(view: View, rule: BinningRule, level: float) -> Columns:
+    table = rule.table(view)
+    full = ~table.empty
+    columns = {"x": table.mean_score, "y": table.rate, "rows": table.weight, "left": table.left, "right": table.right}
+    if not view.is_soft:
+        columns["low"], columns["high"] = table.interval(level, "clopper_pearson")
+    return {name: values[full].tolist() for name, values in columns.items()}
+
+
+def _histogram(view: View, score: Floats, edges: Floats) -> Columns:
+    """Return the shares of the rows with the event, and of those without it, between the edges."""
+    place = np.clip(np.searchsorted(edges, score, side="left") - 1, 0, len(edges) - 2)
+    rows = np.bincount(place, view.weights, len(edges) - 1) / view.total
+    events = np.bincount(place, view.weights * view.outcome, len(edges) - 1) / view.total
+    full = rows > 0
+    columns = {"left": edges[:-1], "right": edges[1:], "events": events, "others": rows - events}
+    return {name: values[full].tolist() for name, values in columns.items()}
+
+
+def logits(share: Any) -> Floats:
+    """Return base-10 logits, within the ends of the bars."""
+    share = np.clip(np.asarray(share, dtype=np.float64), 1e-6, 1 - 1e-6)
+    return np.asarray(np.log10(share / (1 - share)))
+
+
+def _discrimination(view: View, level: float) -> dict[str, Columns]:
+    """Return ROC, precision-recall, Murphy and decision curve, as far as they are defined."""
+    ties = view.ties
+    events = np.append(0.0, np.cumsum(ties.outcome[::-1]))
+    rows = np.append(0.0, np.cumsum(ties.weight[::-1]))
+    if not 0 < events[-1] < rows[-1]:
+        return {}
+    others = rows - events
+    recall, precision = events / events[-1], events[1:] / rows[1:]
+    murphy = murphy_diagram(view, points=300)
+    charts = {
+        "roc": _thinned({"x": others / others[-1], "y": recall}, POINTS),
+        "pr": _thinned({"x": recall[1:], "y": precision}, POINTS),
+        "murphy": _thinned({"x": murphy.theta, "y": murphy.curves[0].score}, POINTS),
+    }
+    with suppress(CalibrantError):
+        charts["benefit"] = benefit_columns(decision_curve(view, level=level))
+    return charts
+
+
+def benefit_columns(curve: Any) -> Columns:
+    """Return the net benefit of a model and of treating all, up to the last threshold at which either is not 0."""
+    (model,) = curve.curves
+    last = int(np.flatnonzero((model.net_benefit != 0) | (curve.treat_all.net_benefit > 0))[-1]) + 1
+    columns = {"x": curve.threshold, "y": model.net_benefit, "low": model.low, "high": model.high}
+    columns["reference"] = curve.treat_all.net_benefit
+    return {name: values[:last].tolist() for name, values in columns.items()}
+
+
+def curve_columns(curve: Any) -> Columns:
+    """Return a flexible calibration curve; a loess may leave the range of a probability."""
+    return _fitted(curve.risk, np.clip(curve.observed, 0.0, 1.0), curve.low, curve.high)
+
+
+def _coverage(source: Predictions, level: float) -> dict[str, Columns]:
+    """Return coverage and accuracy of the rows above each confidence, with Clopper-Pearson intervals for a fixed threshold."""
+    try:
+        (view,) = views_of(source, "top_label")
+    except CalibrantError:
+        return {}
+    assert isinstance(view, View)
+    weight, right, score = (values[::-1] for values in (view.ties.weight, view.ties.outcome, view.ties.score))
+    total, hits = np.cumsum(weight), np.cumsum(right)
+    columns = {"x": total / total[-1], "y": hits / total, "threshold": score}
+    if not view.is_soft and view.weight_kind != "importance":
+        columns["low"], columns["high"] = binomial_interval(hits, total, 1 - level, "clopper_pearson")
+    return {"coverage": _thinned(columns, POINTS)}
+
+
+def _thinned(columns: Mapping[str, Floats], most: int) -> Columns:
+    """Return at most so many points of a curve: its ends, and points at even distances along it."""
+    x, y = columns["x"], columns["y"]
+    kept = np.arange(len(x))
+    if len(x) > most:
+        length = np.append(0.0, np.cumsum(np.abs(np.diff(x)) / np.ptp(x) + np.abs(np.diff(y)) / (np.ptp(y) or 1.0)))
+        places = np.searchsorted(length, np.linspace(0, length[-1], most))
+        kept = np.unique(np.minimum(places, len(x) - 1))
+    return {name: values[kept].tolist() for name, values in columns.items()}
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else float(f"{value:.5g}")
+
+
+def _largest_groups(source: Predictions) -> tuple[list[tuple[str, Predictions]], str]:
+    """Return the largest groups, in their own order, and a sentence that names the others."""
     if source.groups is None:
-        return (), ""
+        return [], ""
     parts = [(str(grouping.labels[place]), rows) for grouping, place, rows in groups_of(source)]
     mass = np.array([len(rows) if source.weight is None else source.weight[rows].sum() for _, rows in parts])
     largest = [int(code) for code in np.argsort(-mass, kind="stable") if mass[code] > 0]
-    groups = []
-    for code in sorted(largest[:MAX_GROUPS]):
-        name, rows = parts[code]
-        part = source.take(rows)
-        (view,) = views_of(part, lens)
-        assert isinstance(view, View)
-        groups.append(_series(name, view, part))
-    return tuple(groups), named_left_out("group", [parts[code][0] for code in largest[MAX_GROUPS:]])
+    kept = [(parts[code][0], source.take(parts[code][1])) for code in sorted(largest[:MAX_GROUPS])]
+    return kept, named_left_out("group", [parts[code][0] for code in largest[MAX_GROUPS:]])
 
 
-def _classes(source: Predictions) -> tuple[tuple[Series, ...], str]:
-    """The most frequent classes, in their own order, and a sentence that names the others."""
+def _largest_classes(source: Predictions) -> tuple[list[tuple[str, View]], str]:
+    """Return the most frequent classes, in their own order, and a sentence that names the others."""
     if source.kind != "multiclass":
-        return (), ""
+        return [], ""
     views = views_of(source, "classwise")
     if source.labels is not None:
         mass = np.bincount(source.labels, source.weight, source.k)
@@ -200,12 +295,8 @@ def _classes(source: Predictions) -> tuple[tuple[Series, ...], str]:
         mass = np.asarray(source.soft.sum(axis=0) if source.weight is None else source.weight @ source.soft)
     largest = np.argsort(-mass, kind="stable").tolist()
     names = [str(name) for name in (range(source.k) if source.classes is None else source.classes)]
-    classes = []
-    for code in sorted(largest[:MAX_CLASSES]):
-        view = views[code]
-        assert isinstance(view, View)
-        classes.append(Series(names[code], "class", cell_sums(view)))
-    return tuple(classes), named_left_out("class", [names[code] for code in largest[MAX_CLASSES:]])
+    kept = [(names[code], view) for code in sorted(largest[:MAX_CLASSES]) if isinstance(view := views[code], View)]
+    return kept, named_left_out("class", [names[code] for code in largest[MAX_CLASSES:]])
 
 
 def named_left_out(what: str, names: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from ..sketches.collection import Sketches
 from ..util.processes import run_all
 from ..util.progress import track
 from .content import MetricRow, Metrics
-from .recalibration import row_count
+from .recalibration import excluded_outcomes, row_count
 from .settings import Settings
 from .wording import static_texts
 
@@ -178,7 +178,7 @@ def _inferred(metric: Metric, result: MetricResult, p: Predictions, settings: Se
     if result.value is None:
         return result
     if math.isinf(result.value):
-        return replace(result, note="no interval and no p-value: the value is infinite")
+        return replace(result, note=f"infinite: {excluded_outcomes(p) or 'it has no interval and no p-value'}")
     options: dict[str, Any] = {} if settings.lens is None else {"lens": settings.lens}
     level = settings.known_level
     infer = Inference(level, settings.n_resamples, settings.seed, named=frozenset({metric.id}))

@@ -27,6 +27,8 @@ from .wording import static_texts
 FOLDS = 5
 # The cost of fitting grows faster than the number of rows; more rows would not change the choice.
 MOST_ROWS, MOST_ENTRIES, LEAST_ROWS = 100_000, 500_000, 5_000
+# Rows that are named where the log loss is infinite.
+NAMED_ROWS = 5
 MEASURE, TEST = "smece", "ecce_mad"
 SHARE = (
     "Error removed: 1 - smECE after / smECE before recalibration, on held-out data. The smECE of a perfectly calibrated model is above "
@@ -82,8 +84,9 @@ def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTa
     rows = sampled_rows(p.n, most_rows(p.k), seed)
     # recalibrate would do the same; the remaining error has to be measured on exactly these rows.
     part = rows_summing_to_one(p if len(rows) == p.n else p.take(rows))
+    excluded = excluded_outcomes(part)
     try:
-        chosen = recalibrate(part, folds=FOLDS, level=level, rng=seed)
+        chosen = recalibrate(part, loss="brier" if excluded else "nll", folds=FOLDS, level=level, rng=seed)
     except CalibrantError as error:
         return no_calibrators(p, level, error.problem)
     before, after, pvalue = (None, None, None) if chosen.method == "none" else _left(chosen.held_out, part, seed)
@@ -95,7 +98,26 @@ def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTa
         before=before,
         after=after,
         pvalue_after=pvalue,
-        notes=tuple(_notes(chosen, part, p)),
+        notes=(
+            *(["Compared by the Brier score, because the log loss is infinite."] if excluded else []),
+            *_notes(chosen, part, p),
+        ),
+    )
+
+
+def excluded_outcomes(p: Predictions) -> str:
+    """Return which rows make the log loss infinite, and the remedy; empty where none does."""
+    if p.labels is None or p.kind not in ("binary", "multiclass"):
+        return ""
+    rows = np.flatnonzero(Scores(p).probs[np.arange(p.n), p.labels] == 0)
+    if len(rows) == 0:
+        return ""
+    listed = ", ".join(f"{row:,}" for row in rows[:NAMED_ROWS].tolist())
+    more = ", ..." if len(rows) > NAMED_ROWS else ""
+    which = f"row {listed} has" if len(rows) == 1 else f"{len(rows):,} rows ({listed}{more}, counted from 0) have"
+    return (
+        f"{which} a predicted probability of 0 for the observed outcome; recalibrate, or average more trees or neighbours, so that no "
+        "probability is 0 or 1, and compare by the Brier score"
     )
 
 

@@ -14,6 +14,7 @@ from ..util.checks import check_choice, check_fraction
 from ..views.lenses import Lens
 
 PURPOSES = ("clinical",)
+DIAGRAMS = ("isotonic", "bins", "smooth", "cumulative")
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,13 @@ class Settings:
     outcome: str | None = None
     metadata: Any = None
     purpose: str | None = None
+    diagram: str | None = None
 
     def __post_init__(self) -> None:
         inference = Inference.read(self.level, True, self.n_resamples, self.seed)
         assert inference is not None
         check_choice(self.purpose, "purpose", (None, *PURPOSES))
+        check_choice(self.diagram, "diagram", (None, *DIAGRAMS))
         if not isinstance(self.recalibration, bool):
             raise ArgumentError("recalibration", f"must be True or False; got {self.recalibration!r}")
         if self.title is not None and not isinstance(self.title, str):

@@ -122,7 +122,8 @@ def bin_table(diagram: Diagram, outcome: str) -> Table:
         interval_column("low high", diagram.level, percent),
         Column("gap", "gap", points),
     )
-    return Table("numbers", columns, diagram.bins, f"The gap is {mean} minus {rate}, in percentage points.")
+    text = f"The gap is {mean} minus {rate}, in percentage points. Bins with fewer than {diagram.min_rows} rows are merged with a neighbour."
+    return Table("numbers", columns, [each for each in diagram.bins if each.rows], text)
 
 
 def metric_table(rows: Sequence[MetricRow], level: float | None, outcome: str, n_resamples: int = 0) -> Table:
@@ -338,16 +339,26 @@ def subgroup_table(groups: Sequence[Subgroup]) -> Table:
     return Table("subgroups", columns, rows)
 
 
+def _subset_tables(weak: Weaknesses, outcome: str) -> dict[str, Table]:
+    """Return subsets with a significant gap and the others, classes and ranges apart from groups; never those of one row."""
+    groups = [entry for entry in weak.entries if entry.kind == "group"]
+    rest = [entry for entry in weak.entries if entry.kind != "group"]
+    return {
+        f"{start}{name}": subset_table(
+            weak, outcome, [each for each in part if bool(each.found) is found and each.rows > 1]
+        )
+        for name, part in (("subsets", rest), ("groups", groups))
+        for start, found in (("", True), ("other_", False))
+    }
+
+
 def report_tables(report: Report) -> dict[str, Table]:
     """Return the tables of a report by their names in the templates."""
     outcome, weak, clinical, changed = report.outcome, report.weaknesses, report.clinical, report.before_after
     tables = {
         "bins": bin_table(report.diagram, outcome),
         "metrics": metric_table(report.metrics.all_rows, report.metrics.level, outcome, report.metrics.n_resamples),
-        "subsets": subset_table(weak, outcome, [entry for entry in weak.entries if entry.found]),
-        "other_subsets": subset_table(
-            weak, outcome, [entry for entry in weak.entries if not entry.found and entry.rows > 1]
-        ),
+        **_subset_tables(weak, outcome),
         "calibrators": calibrator_table(report.recalibration),
     }
     if changed is not None:

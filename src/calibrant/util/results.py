@@ -26,6 +26,7 @@ class Result:
     """
 
     _hidden: ClassVar[tuple[str, ...]] = ()
+    _formats: ClassVar[tuple[str, ...]] = ()
     _numeric: ClassVar[Container[int]] = ()
     """Columns of `_table` that are right-aligned."""
     _width: ClassVar[int] = 0
@@ -77,7 +78,7 @@ class Result:
         """
         from .files import write_atomic
 
-        known = (*TEXTS, *TABLES, *(PICTURES if hasattr(self, "_picture") else ()))
+        known = (*TEXTS, *TABLES, *self._formats, *(PICTURES if hasattr(self, "_picture") else ()))
         return write_atomic(path, self._content(format_of(path, format, known)))
 
     def _content(self, format: str) -> bytes:

@@ -1,120 +1,18 @@
-// Interactive charts of the report, computed from sums over cells of equal width.
+// Charts of the report, drawn from curves that the page contains.
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("cells").textContent);
+  const data = JSON.parse(document.getElementById("chart-data").textContent);
   const element = (id) => document.getElementById(id);
+  const DIAGRAMS = ["isotonic", "bins", "smooth", "cumulative"];
+  const ROUND_ENDS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8];
   const state = {
     lens: 0,
     group: data.focus,
     on: new Set(data.sides.flatMap((side, place) => (side.on ? [place] : []))),
-    stop: data.stops.indexOf(data.bins),
-    binning: data.binning,
-    cut: Math.min(data.cells, Math.ceil(data.cells * (data.chosen === null ? 0 : data.chosen) - 1e-9)),
-  };
-  // Charts whose data are computed here; the others have theirs.
-  const OWN = ["reliability", "histogram", "threshold"];
-  // Categories as the charts name them.
-  const NAMES = {
-    above: "predicted > observed",
-    below: "predicted < observed",
-    accuracy: "accuracy of the answers",
-    coverage: "coverage",
-    rows: "rows",
-    share: "share of rows",
+    diagram: data.diagram,
+    logit: data.logit,
   };
   const drawn = {};
-  const sure = `${Number((100 * data.level).toPrecision(6))}%`;
-
-  // ---- numbers -------------------------------------------------------------------------------------------------------
-
-  const sum = (values, from = 0, to = values.length) => {
-    let total = 0;
-    for (let k = from; k < to; k += 1) total += values[k];
-    return total;
-  };
-
-  /** One bin: cells `from` up to `to`, with an interval of the rate unless the labels are soft. */
-  function binOf(cells, from, to, left, right, total) {
-    const rows = sum(cells.n, from, to);
-    const positives = sum(cells.p, from, to);
-    const scores = sum(cells.s, from, to);
-    const bin = { left, right, rows, total, share: rows / total, positives, excess: scores - positives, weighted: Boolean(cells.q) };
-    if (rows === 0) return { ...bin, mean_score: null, rate: null, gap: null, low: null, high: null, side: null };
-    bin.mean_score = scores / rows;
-    bin.rate = Math.min(1, Math.max(0, positives / rows));
-    bin.gap = bin.excess / rows;
-    bin.side = bin.gap > 0 ? NAMES.above : NAMES.below;
-    const worth = cells.q ? (rows * rows) / sum(cells.q, from, to) : rows;
-    return { ...bin, ...interval(bin.rate, worth) };
-  }
-
-  /** Clopper-Pearson interval of a share of `n` rows, as in the tables. */
-  function interval(share, n) {
-    if (data.soft || !(n > 0)) return { low: null, high: null };
-    const hits = share * n;
-    const tail = (1 - data.level) / 2;
-    return {
-      low: hits > 0 ? window.betaQuantile(tail, hits, n - hits + 1) : 0,
-      high: hits < n ? window.betaQuantile(1 - tail, hits + 1, n - hits) : 1,
-    };
-  }
-
-  function equalWidth(cells, count) {
-    const total = sum(cells.n);
-    const step = data.cells / count;
-    return Array.from({ length: count }, (_, k) => binOf(cells, k * step, (k + 1) * step, k / count, (k + 1) / count, total));
-  }
-
-  /** Each cell is one score, its mean; a cell with weight C before it goes to bin floor(count * C / total). */
-  function equalMass(cells, count) {
-    const total = sum(cells.n);
-    const full = [];
-    for (let k = 0; k < data.cells; k += 1) if (cells.n[k] > 0) full.push(k);
-    const starts = [0];
-    let before = 0;
-    let number = 1;
-    full.forEach((k, place) => {
-      let reached = false;
-      while (number < count && before >= least(number, count, total, Boolean(cells.q))) {
-        number += 1;
-        reached = true;
-      }
-      if (reached && place > 0) starts.push(place);
-      before += cells.n[k];
-    });
-    const ends = [...starts.slice(1), full.length];
-    let left = 0;
-    return starts.map((start, place) => {
-      const last = full[ends[place] - 1];
-      const right = place === starts.length - 1 ? 1 : cells.s[last] / cells.n[last];
-      const bin = binOf(cells, full[start], last + 1, left, right, total);
-      left = right;
-      return bin;
-    });
-  }
-
-  /** The least weight before a cell of bin `number`; sums of importance weights get some slack for rounding. */
-  function least(number, count, total, weighted) {
-    if (weighted) return (number - 1e-9 * count) * (total / count);
-    const rest = (number * total) % count;
-    return (number * total - rest) / count + (rest > 0 ? 1 : 0);
-  }
-
-  const tableOf = (cells, binning, count) => (binning === "equal_mass" ? equalMass : equalWidth)(cells, count);
-
-  const eceOf = (bins) => bins.reduce((total, bin) => total + Math.abs(bin.excess), 0) / sum(bins.map((bin) => bin.rows));
-
-  /** Coverage and accuracy where rows with a confidence of at least k/300 are answered. */
-  function answeredFrom(cells, k) {
-    const on = k === 0 ? undefined : (cells.e || []).find((entry) => entry[0] === k);
-    const rows = sum(cells.n, k) + (on ? on[1] : 0);
-    const right = sum(cells.p, k) + (on ? on[2] : 0);
-    const share = rows > 0 ? Math.min(1, right / rows) : null;
-    // Squared weights are not stored for rows on an edge; those of the cells above approximate them.
-    const worth = cells.q ? (rows * rows) / Math.max(sum(cells.q, Math.max(0, k - (on ? 1 : 0))), 1e-300) : rows;
-    const band = rows > 0 ? interval(share, worth) : { low: null, high: null };
-    return { threshold: k / data.cells, rows, right, accuracy: share, coverage: rows / sum(cells.n), ...band };
-  }
 
   // ---- text ----------------------------------------------------------------------------------------------------------
 
@@ -128,16 +26,11 @@
   }
   // More digits near 0 and 1, as everywhere else on the page.
   const percent = (value) => {
-    if (value === null) return "-";
     const rest = 100 * Math.min(value, 1 - value);
     return `${(100 * value).toFixed(rest > 1e-9 && rest < 1 ? 1 - Math.floor(Math.log10(rest)) : 1)}%`;
   };
   const amount = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 1 });
-  // Importance weights are relative, so their sums are shown as shares.
-  const rowsOf = (bin) => (bin.weighted ? `${percent(bin.rows / bin.total)} of the weight` : amount(bin.rows));
-  const signed = (value) => (value === null ? "-" : `${value < -1e-12 ? "\u2212" : "+"}${Math.abs(value).toFixed(3)}`);
-  const points = (value) => (value === null ? "-" : `${value > 1e-12 ? "+" : ""}${number(100 * value, 3)}`);
-  const range = (low, high, write) => (low === null ? "" : `${write(low)} to ${write(high)}`);
+  const signed = (value) => `${value < -1e-12 ? "\u2212" : "+"}${Math.abs(value).toFixed(3)}`;
 
   /** A lens as text: the named event, or the top label. */
   function lensText(series) {
@@ -146,27 +39,118 @@
     return series.lens === "class" ? `P(${series.name})` : series.name;
   }
 
-  const lens = () => data.lenses[state.lens];
-  const meanName = () => (lens().lens === "top_label" ? "mean confidence" : "mean predicted probability");
-  const rateName = () => (lens().lens === "top_label" ? "accuracy" : "observed rate");
-
   // ---- selection -----------------------------------------------------------------------------------------------------
 
-  const series = () => data.sides[state.group].series[state.lens];
-  const bins = () => tableOf(series().cells, state.binning, data.stops[state.stop]);
+  const series = (place = state.group) => data.sides[place].series[state.lens];
 
-  /** The sides in the diagram: those switched on, and the one whose numbers are shown; groups have no other lens than the first. */
-  const shownSides = () =>
-    data.sides.flatMap((side, place) => (side.series[state.lens] && (state.on.has(place) || place === state.group) ? [place] : []));
+  /** The sides that are drawn: those switched on, and the one whose numbers are shown; groups have no other lens than the first. */
+  const shownSides = (name) =>
+    data.sides.flatMap((_, place) => (series(place) && series(place).charts[name] && (state.on.has(place) || place === state.group) ? [place] : []));
 
-  /** The cells for thresholds: by confidence of the top label, for the selected side; a page without them has none. */
-  function sureness() {
-    if (element("threshold-bench") === null) return null;
-    const chosen = data.sides[state.group].series[0];
-    return chosen.sureness || (data.lenses[0].lens === "top_label" ? chosen.cells : null);
+  const onLogits = (name) => state.logit && DIAGRAMS.includes(name) && name !== "cumulative";
+
+  /** Base-10 logit. */
+  const logit = (share) => {
+    const inner = Math.min(1 - 1e-6, Math.max(1e-6, share));
+    return Math.log10(inner / (1 - inner));
+  };
+
+  const looks = (place) => {
+    const { colour, dash, shape } = data.sides[place];
+    return { place, colour: `var(--c${colour})`, dash: dash.split(" ").map(Number), shape };
+  };
+
+  // ---- data of the charts --------------------------------------------------------------------------------------------
+
+  /** Curves and points of the sides, and what they are drawn against; bands are those of the selected side. */
+  function chartData(name) {
+    const places = shownSides(name);
+    const put = onLogits(name) ? logit : (value) => value;
+    const found = { reference: [], band: [], lines: [], spans: [], points: [] };
+    for (const place of places) {
+      const columns = series(place).charts[name];
+      const rows = columns.x.map((_, k) => {
+        const row = { ...looks(place), number: k, opacity: name === "bins" || name === "plane" ? 1 : 0, tip: facts(name, place, k) };
+        for (const key of ["x", "y", "low", "high"]) if (columns[key]) row[key] = columns[key][k] === null ? null : put(columns[key][k]);
+        return row;
+      });
+      found.points.push(...rows);
+      if (name !== "plane" && (name !== "bins" || places.length > 1)) found.lines.push(...rows);
+      if (columns.low && place === state.group) found[name === "bins" ? "spans" : "band"].push(...rows);
+    }
+    found.reference = references(titles(name).reference, places.map((place) => series(place).charts[name]), put);
+    return found;
   }
 
-  const rowsChosen = () => (data.sides.length > 1 && data.sides[state.group].name !== "All rows" ? data.sides[state.group].name : "all rows");
+  /** The lines that a chart is read against. */
+  function references(kind, charts, put) {
+    if (charts.length === 0) return [];
+    if (kind === "diagonal") {
+      const values = charts.flatMap((columns) => ["x", "y", "high"].flatMap((key) => columns[key] || [])).filter((value) => value);
+      const end = ROUND_ENDS.find((each) => Math.max(...values) <= each) || 1;
+      const start = put === logit ? Math.min(...values) / 2 : 0;
+      return [start, end].map((at) => ({ x: put(at), y: put(at), what: "" }));
+    }
+    const [{ x, reference = [] }] = charts;
+    const floor = Math.min(...charts.flatMap((columns) => columns.y));
+    const ends = { zero: [0, Math.max(...x)], origin: [0], none: [] }[kind];
+    return [
+      ...ends.map((at) => ({ x: at, y: 0, what: "" })),
+      ...reference.flatMap((y, k) => (y >= floor ? [{ x: x[k], y, what: "all" }] : [])),
+    ];
+  }
+
+  /** The distribution of the scores: bars with the event above and without it below, or the outlines of several sides. */
+  function scoreData() {
+    const name = onLogits(state.diagram) ? "logits" : "scores";
+    const places = shownSides(state.diagram);
+    const ends = state.diagram === "cumulative" ? [0, 1].map((x) => ({ x })) : chartData(state.diagram).reference;
+    const found = { bars: [], steps: [], ends: ends.map(({ x }) => ({ x, share: 0 })) };
+    for (const place of places) {
+      const { left, right, events, others } = series(place).charts[name];
+      if (places.length === 1) {
+        for (const [shares, sign, colour] of [[events, 1, "var(--under)"], [others, -1, "var(--soft)"]]) {
+          found.bars.push(...shares.map((share, k) => ({ left: left[k], right: right[k], share: sign * share, colour, tip: barFacts(place, name, k) })));
+        }
+      } else {
+        left.forEach((at, k) => {
+          if (k > 0 && at > right[k - 1] + 1e-9) found.steps.push({ ...looks(place), x: right[k - 1], share: 0 });
+          found.steps.push({ ...looks(place), x: at, share: events[k] + others[k] });
+        });
+        found.steps.push({ ...looks(place), x: right[right.length - 1], share: 0 });
+      }
+    }
+    return found;
+  }
+
+  function facts(name, place, k) {
+    const columns = series(place).charts[name];
+    const { x, y } = titles(name);
+    return [
+      ...(data.sides.length > 1 ? [["", data.sides[place].name]] : []),
+      ...(columns.left ? [["scores", `${number(columns.left[k])} to ${number(columns.right[k])}`]] : []),
+      ...(columns.rows && !data.weighted ? [["rows", amount(columns.rows[k])]] : []),
+      ...(columns.threshold ? [["confidence \u2265", number(columns.threshold[k])]] : []),
+      [x, number(columns.x[k])],
+      [y, number(columns.y[k])],
+      ...(columns.low && columns.low[k] !== null ? [[`${data.level} interval`, `${number(columns.low[k])} to ${number(columns.high[k])}`]] : []),
+      ...(columns.reference ? [["treat all", number(columns.reference[k])]] : []),
+      ...(columns.brier ? [["Brier score", number(columns.brier[k])]] : []),
+    ];
+  }
+
+  function barFacts(place, name, k) {
+    const { left, right, events, others } = series(place).charts[name];
+    const share = (at) => (name === "logits" ? 1 / (1 + 10 ** -at) : at);
+    return [
+      ["scores", `${number(share(left[k]))} to ${number(share(right[k]))}`],
+      ["share of rows", percent(events[k] + others[k])],
+      [titles("bins").y, percent(events[k] / (events[k] + others[k]))],
+    ];
+  }
+
+  /** Names of the axes of a chart under the selected lens. */
+  const titles = (name) => data.titles[state.lens][name];
 
   // ---- the page ------------------------------------------------------------------------------------------------------
 
@@ -175,198 +159,118 @@
     if (place.textContent !== text) place.textContent = text;
   }
 
-  function fillTable(found) {
-    const body = element("bin-rows");
-    const headings = [...body.parentElement.tHead.rows[0].cells];
-    [headings[2].textContent, headings[3].textContent] = [meanName(), rateName()];
-    const rows = found.map((bin) => {
-      const row = document.createElement("tr");
-      const cells = [
-        range(bin.left, bin.right, number),
-        rowsOf(bin),
-        percent(bin.mean_score),
-        percent(bin.rate),
-        range(bin.low, bin.high, percent) || "-",
-        points(bin.gap),
-      ];
-      for (const [place, text] of cells.entries()) {
-        const cell = document.createElement("td");
-        cell.className = "number";
-        cell.dataset.label = headings[place].textContent;
-        cell.textContent = text;
-        row.append(cell);
-      }
-      return row;
-    });
-    body.replaceChildren(...rows);
+  /** Copies of the data; a scale without any has no domain, so nothing is an invisible point. */
+  function visible(sources) {
+    const { x = 0, y = 0 } = Object.values(sources).flat().find((row) => "x" in row) || {};
+    const nothing = { x, y, low: y, high: y, left: x, right: x, share: 0, place: -1, number: 0, colour: "transparent", dash: [1, 0], shape: "circle", opacity: 0, what: "" };
+    return Object.entries(sources).map(([key, rows]) => [key, rows.length > 0 ? rows.map((row) => ({ ...row })) : [nothing]]);
   }
 
-  function showBins() {
-    const found = bins();
-    const count = data.stops[state.stop];
-    const chosen = series();
-    const total = sum(chosen.cells.n);
-    const gap = (sum(chosen.cells.s) - sum(chosen.cells.p)) / total;
-    const mass = state.binning === "equal_mass" ? " of equal mass" : "";
-    write("said", `ECE with ${count} ${count === 1 ? "bin" : "bins"}${mass}: ${number(eceOf(found))}`);
+  async function feed(name, sources, signals) {
+    const view = drawn[name];
+    if (!view) return;
+    for (const [key, value] of Object.entries(signals)) view.signal(key, value);
+    for (const [key, rows] of visible(sources)) view.data(key, rows);
+    drawn.last = view.runAsync();
+    await drawn.last;
+  }
+
+  const signalsOf = (name) => ({ xTitle: titles(name).x, yTitle: titles(name).y, logit: onLogits(name) });
+
+  function showDiagram() {
+    const found = series();
     const side = data.sides[state.group].name;
-    const whose = data.lenses.length < 2 ? side : data.sides.length < 2 ? lensText(lens()) : `${side}, ${lensText(lens())}`;
-    const size = chosen.cells.q ? "" : `${amount(total)} rows; `;
-    const means = `${meanName()} ${percent(sum(chosen.cells.s) / total)}, ${rateName()} ${percent(sum(chosen.cells.p) / total)}`;
-    write("said-more", `${whose}: ${size}${means}, difference ${signed(gap)}.`);
-    write("bins-shown", String(count));
-    element("bins").setAttribute("aria-valuetext", `${count} bins`);
-    fillTable(found);
-    if (data.sides.length > 1) {
-      write("numbers-of", side);
-      showLegend(count);
-    }
-    const { points, bars } = pictures(found);
-    if (drawn.reliability) feed(entitled(drawn.reliability), points);
-    if (drawn.histogram) {
-      const { heightTitle, heightMax } = heights(bars);
-      feed(drawn.histogram.signal("heightTitle", heightTitle).signal("heightMax", heightMax), bars);
-    }
+    const whose = data.sides.length < 2 ? lensText(data.lenses[state.lens]) : `${side}, ${lensText(data.lenses[state.lens])}`;
+    const rows = data.weighted ? "" : `${amount(found.rows)} rows; `;
+    const known = data.sides.length < 2 && state.lens === 0; // the conclusion says it
+    write("said", known ? "" : `${whose}: ${rows}difference of the means ${signed(found.mean_score - found.rate)}, ECE ${number(found.ece)}`);
+    write("diagram-text", titles(state.diagram).text);
+    element("logit").disabled = state.diagram === "cumulative";
+    showLegend();
+    feed("diagram", chartData(state.diagram), signalsOf(state.diagram));
+    feed("scores", scoreData(), {});
   }
-
-  /** One side is drawn with its distances from the diagonal; several as lines over each other, with the intervals of few or of the selected one. */
-  function pictures(found) {
-    const places = shownSides();
-    element("reliability").classList.toggle("overlaid", places.length > 1);
-    if (places.length < 2) return { points: { bins: found.filter((bin) => bin.rows > 0), lines: [], spans: [] }, bars: { bins: found, steps: [] } };
-    const tables = places.map((place) => [place, tableOf(data.sides[place].series[state.lens].cells, state.binning, data.stops[state.stop])]);
-    const look = (place) => {
-      const { colour, dash, shape } = data.sides[place];
-      return { place, colour: `var(--c${colour})`, dash: dash.split(" ").map(Number), shape };
-    };
-    const lines = tables.flatMap(([place, table]) => table.filter((bin) => bin.rows > 0).map((bin) => ({ ...bin, ...look(place) })));
-    const spans = lines.filter((bin) => bin.low !== null && (places.length <= 3 || bin.place === state.group));
-    const steps = tables.flatMap(([place, table]) =>
-      table.flatMap((bin, k) => [bin.left, ...(k === table.length - 1 ? [bin.right] : [])].map((at) => ({ at, share: bin.share, ...look(place) }))),
-    );
-    return { points: { bins: [], lines, spans }, bars: { bins: [], steps } };
-  }
-
-  /** The axis of the histogram: rows or, for several sides, shares. */
-  const heights = ({ bins: found, steps }) =>
-    steps.length > 0
-      ? { heightTitle: NAMES.share, heightMax: Math.max(...steps.map((step) => step.share)) }
-      : { heightTitle: NAMES.rows, heightMax: Math.max(...found.map((bin) => bin.rows)) };
 
   /** The list of sides: which are on, which have this lens, and the ECE of each. */
-  function showLegend(count) {
-    const places = new Set(shownSides());
+  function showLegend() {
+    if (data.sides.length < 2) return;
+    const places = new Set(shownSides(state.diagram));
     for (const [place, entry] of [...element("legend").children].entries()) {
-      const own = data.sides[place].series[state.lens];
       const box = entry.querySelector("input");
-      box.disabled = own === undefined;
+      box.disabled = series(place) === undefined;
       box.checked = places.has(place);
       entry.classList.toggle("off", !places.has(place));
-      const text = own === undefined ? "" : `ECE ${number(eceOf(tableOf(own.cells, state.binning, count)))}`;
-      entry.querySelector("output").textContent = text;
+      entry.querySelector("output").textContent = series(place) ? `ECE ${number(series(place).ece)}` : "";
     }
   }
 
-  function showThreshold() {
-    const cells = sureness();
-    if (element("threshold-bench") !== null) element("threshold-bench").hidden = cells === null;
-    if (cells === null) return;
-    const at = answeredFrom(cells, state.cut);
-    write("cut-shown", at.threshold.toFixed(3));
-    element("cut").setAttribute("aria-valuetext", `confidence ${at.threshold.toFixed(3)}`);
-    write(
-      "threshold-said",
-      at.rows > 0 ? `Accuracy ${percent(at.accuracy)}, coverage ${percent(at.coverage)}` : "No row is answered",
-    );
-    const sureOf = at.low === null ? "" : ` (${sure} interval ${range(at.low, at.high, percent)})`;
-    const counted = cells.q || data.soft ? percent(at.accuracy) : `${amount(at.right)} of ${amount(at.rows)}`;
-    write("threshold-more", `Confidence \u2265 ${at.threshold.toFixed(3)}, ${rowsChosen()}: ${counted} answers correct${sureOf}.`);
-    if (drawn.threshold) feed(drawn.threshold, { now: pointsAt(at) });
+  function showAll() {
+    showDiagram();
+    for (const part of document.querySelectorAll("details[data-chart]")) {
+      part.hidden = shownSides(part.dataset.chart).length === 0;
+      if (part.open) openChart(part);
+    }
   }
 
-  const pointsAt = (at) => [
-    { threshold: at.threshold, what: NAMES.coverage, value: at.coverage },
-    ...(at.rows > 0 ? [{ threshold: at.threshold, what: NAMES.accuracy, value: at.accuracy }] : []),
-  ];
-
-  function curve(cells) {
-    const all = Array.from({ length: data.cells + 1 }, (_, k) => answeredFrom(cells, k));
-    const answered = all.filter((at) => at.rows > 0);
-    const lines = [
-      ...all.map((at) => ({ threshold: at.threshold, what: NAMES.coverage, value: at.coverage })),
-      ...answered.map((at) => ({ threshold: at.threshold, what: NAMES.accuracy, value: at.accuracy })),
-    ];
-    const band = data.soft ? [] : answered.map(({ threshold, low, high }) => ({ threshold, low, high }));
-    const half = 0.5 / data.cells;
-    const steps = all.map((at) => ({ ...at, from: Math.max(0, at.threshold - half), to: Math.min(1, at.threshold + half) }));
-    return { lines, band, steps, now: pointsAt(all[state.cut]) };
-  }
-
-  function showCurve() {
-    const cells = sureness();
-    if (cells !== null && drawn.threshold) feed(drawn.threshold, curve(cells));
-  }
-
-  /** The axes of the diagram bear the names of the selected lens. */
-  function entitled(view) {
-    const [mean, rate] = data.titles[state.lens];
-    return view.signal("meanTitle", mean).signal("rateTitle", rate);
-  }
-
-  function feed(view, sources) {
-    for (const [name, values] of Object.entries(sources)) view.data(name, values.map((value) => ({ ...value })));
-    drawn.last = view.runAsync();
+  /** Draw a chart when its part is opened. */
+  function openChart(part) {
+    const name = part.dataset.chart;
+    if (shownSides(name).length === 0) return undefined;
+    return name in drawn ? feed(name, chartData(name), signalsOf(name)) : draw("lines", name, chartData(name), signalsOf(name));
   }
 
   // ---- hovering ------------------------------------------------------------------------------------------------------
 
-  function facts(datum) {
-    if ("tip" in datum) return datum.tip;
-    if ("coverage" in datum) {
-      return [
-        ["confidence \u2265", datum.threshold.toFixed(3)],
-        ["coverage", percent(datum.coverage)],
-        ["accuracy", percent(datum.accuracy)],
-        [`${sure} interval`, range(datum.low, datum.high, percent)],
-      ];
-    }
-    return [
-      ...("place" in datum ? [["", data.sides[datum.place].name]] : []),
-      ["scores", range(datum.left, datum.right, number)],
-      ["rows", rowsOf(datum)],
-      [meanName(), number(datum.mean_score)],
-      [rateName(), number(datum.rate)],
-      [`${sure} interval`, range(datum.low, datum.high, number)],
-      ["gap", signed(datum.gap)],
-    ];
-  }
-
   function tip(_, event, item, value) {
     const box = element("tip");
-    if (value === null || value === undefined || !("rows" in value || "tip" in value)) {
+    if (value === null || value === undefined || !("tip" in value)) {
       box.hidden = true;
       return;
     }
     box.replaceChildren(
-      ...facts(value)
-        .filter(([, text]) => text !== "" && text !== "-")
-        .map((pair) => {
-          const line = document.createElement("div");
-          line.append(
-            ...pair.map((text) => {
-              const part = document.createElement("span");
-              part.textContent = text;
-              return part;
-            }),
-          );
-          return line;
-        }),
+      ...value.tip.map((pair) => {
+        const line = document.createElement("div");
+        line.append(
+          ...pair.map((text) => {
+            const part = document.createElement("span");
+            part.textContent = text;
+            return part;
+          }),
+        );
+        return line;
+      }),
     );
     box.hidden = false;
     const room = box.getBoundingClientRect();
     const left = event.clientX + 16 + room.width > window.innerWidth ? event.clientX - 16 - room.width : event.clientX + 16;
     box.style.left = `${Math.max(4, left)}px`;
     box.style.top = `${Math.max(4, Math.min(event.clientY + 12, window.innerHeight - room.height - 4))}px`;
+  }
+
+  // ---- pictures ------------------------------------------------------------------------------------------------------
+
+  /** Save a chart as SVG or, drawn on a canvas, as PNG, in the colours of the page. */
+  async function savePicture(name, kind) {
+    const style = getComputedStyle(document.documentElement);
+    const text = (await drawn[name].toSVG()).replace(/var\((--\w+)\)/g, (_, key) => style.getPropertyValue(key).trim());
+    let address = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+    if (kind === "png") {
+      const image = new Image();
+      image.src = address;
+      await image.decode();
+      const canvas = document.createElement("canvas");
+      [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
+      const paper = canvas.getContext("2d");
+      paper.fillStyle = style.getPropertyValue("--paper");
+      paper.fillRect(0, 0, canvas.width, canvas.height);
+      paper.drawImage(image, 0, 0, canvas.width, canvas.height);
+      address = canvas.toDataURL("image/png");
+    }
+    const link = document.createElement("a");
+    link.href = address;
+    link.download = `${name === "diagram" ? state.diagram : name}.${kind}`;
+    link.click();
+    return address;
   }
 
   // ---- start ---------------------------------------------------------------------------------------------------------
@@ -376,28 +280,16 @@
   };
   const nothingFromOutside = { load: blocked, sanitize: blocked, http: blocked, file: blocked };
 
-  async function draw(name, id, sources, signals = {}) {
+  async function draw(kind, id, sources, signals = {}) {
+    drawn[id] = null; // is being drawn
     // Expressions are interpreted, not compiled, so that the content security policy need not allow eval.
     const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, tooltip: tip, loader: nothingFromOutside };
-    const spec = data.charts[name];
-    // A scale without data has no domain, so the chart starts with its data.
-    for (const part of [spec, ...(spec.layer || [])]) {
-      if (part.data && part.data.name in sources) part.data.values = sources[part.data.name];
-    }
+    const spec = structuredClone(data.charts[kind]);
+    const found = Object.fromEntries(visible(sources));
+    for (const part of spec.layer) part.data.values = found[part.data.name];
     for (const param of spec.params || []) if (param.name in signals) param.value = signals[param.name];
-    const meta = spec.usermeta || {};
-    if (meta.square || meta.narrow) {
-      // The plot is a square: its width is that of the page less the axis, as far as there is room.
-      spec.width = Math.min(420, element(id).clientWidth - 90);
-      if (meta.square) spec.height = spec.width;
-      spec.autosize = { type: "pad" };
-    }
-    // Two entries of a legend may be wider than a narrow chart.
-    if (element(id).clientWidth < 480) {
-      for (const { encoding = {} } of [spec, ...(spec.layer || [])]) if (encoding.color && encoding.color.legend) encoding.color.legend.columns = 1;
-    }
-    const result = await window.vegaEmbed(element(id), spec, options);
-    drawn[name] = result.view;
+    drawn[id] = (await window.vegaEmbed(element(id), spec, options)).view;
+    drawn.last = drawn[id].runAsync();
   }
 
   function choose(id, texts, chosen) {
@@ -414,16 +306,18 @@
   }
 
   function listen() {
-    element("bins").addEventListener("input", (event) => {
-      state.stop = Number(event.target.value);
-      showBins();
-    });
-    for (const button of document.querySelectorAll('input[name="binning"]')) {
+    for (const button of document.querySelectorAll('input[name="kind"]')) {
+      button.checked = button.value === state.diagram;
       button.addEventListener("change", (event) => {
-        state.binning = event.target.value;
-        showBins();
+        state.diagram = event.target.value;
+        showDiagram();
       });
     }
+    element("logit").checked = state.logit;
+    element("logit").addEventListener("change", (event) => {
+      state.logit = event.target.checked;
+      showDiagram();
+    });
     // Groups are stored for the main lens only, so selecting one resets the other.
     element("lens").addEventListener("change", (event) => {
       state.lens = Number(event.target.value);
@@ -438,13 +332,9 @@
       showAll();
     });
     if (data.sides.length > 1) switchSides();
-    if (element("cut") !== null) {
-      element("cut").max = String(data.cells);
-      element("cut").value = String(state.cut);
-      element("cut").addEventListener("input", (event) => {
-        state.cut = Number(event.target.value);
-        showThreshold();
-      });
+    for (const part of document.querySelectorAll("details[data-chart]")) part.addEventListener("toggle", () => part.open && openChart(part));
+    for (const button of document.querySelectorAll("button[data-picture]")) {
+      button.addEventListener("click", () => savePicture(button.dataset.picture, button.dataset.kind));
     }
     for (const form of document.forms) form.addEventListener("submit", (event) => event.preventDefault());
     // In the frame of a notebook, an address within the page would be resolved against that of the notebook.
@@ -462,59 +352,45 @@
     const change = (places) => {
       state.on = new Set(places);
       if (state.on.size > 0 && !state.on.has(state.group)) {
-        state.group = [...state.on].sort((one, other) => one - other).find((place) => data.sides[place].series[state.lens]) ?? data.focus;
+        state.group = [...state.on].sort((one, other) => one - other).find((place) => series(place)) ?? data.focus;
         element("group").value = String(state.group);
       }
       showAll();
     };
     element("legend").addEventListener("change", (event) => {
       const place = Number(event.target.value);
-      change(event.target.checked ? [...shownSides(), place] : shownSides().filter((other) => other !== place));
+      const shown = shownSides(state.diagram);
+      change(event.target.checked ? [...shown, place] : shown.filter((other) => other !== place));
     });
     element("show-all").addEventListener("click", () => change(data.sides.keys()));
     element("show-one").addEventListener("click", () => change([state.group]));
   }
 
-  /** Open all folded parts for printing. */
+  /** Open all folded parts for printing, and draw their charts. */
   function printWhole() {
     let closed = [];
     window.addEventListener("beforeprint", () => {
       closed = [...document.querySelectorAll("details:not([open])")];
-      for (const part of closed) part.open = true;
+      for (const part of closed) {
+        part.open = true;
+        if (part.dataset.chart && !(part.dataset.chart in drawn)) openChart(part);
+      }
     });
     window.addEventListener("afterprint", () => {
       for (const part of closed) part.open = false;
     });
   }
 
-  function showAll() {
-    showBins();
-    showThreshold();
-    showCurve();
-  }
-
   async function begin() {
-    element("bins").max = String(data.stops.length - 1);
-    element("bins").value = String(state.stop);
-    for (const button of document.querySelectorAll('input[name="binning"]')) button.checked = button.value === state.binning;
     choose("lens", data.lenses.map(lensText), 0);
     choose("group", data.sides.map((side) => side.name), state.group);
     for (const part of document.querySelectorAll(".live")) part.hidden = false;
     listen();
-    showAll();
-    const found = bins();
-    const cells = sureness();
-    const { points, bars } = pictures(found);
-    const charts = [
-      draw("reliability", "reliability", points),
-      draw("histogram", "histogram", bars, heights(bars)),
-      ...(cells === null ? [] : [draw("threshold", "threshold-chart", curve(cells))]),
-      ...Object.keys(data.charts).filter((name) => !OWN.includes(name)).map((name) => draw(name, name, {})),
-    ];
-    for (const chart of charts) await chart;
+    await draw("lines", "diagram", chartData(state.diagram), signalsOf(state.diagram));
+    await draw("scores", "scores", scoreData());
     showAll();
     await drawn.last;
   }
 
-  window.calibrantReport = { data, state, drawn, bins, tableOf, eceOf, answeredFrom, sureness, ready: begin() };
+  window.calibrantReport = { data, state, drawn, chartData, scoreData, openChart, savePicture, ready: begin() };
 })();

@@ -1,0 +1,164 @@
+"""Still pictures of the charts of a report: the same data and specifications as on its page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..util.files import make_folder, write_atomic
+from .interactive import Columns, Series, logits
+from .overlay import Overlay, PageSide
+from .settings import DIAGRAMS
+from .specs import Spec, Values, lines_spec, png_of, scores_spec, svg_of, with_titles
+
+WIDTH, STRIP = 420, 70
+# Charts that the page opens, beside those of the reliability diagram.
+FURTHER = ("roc", "pr", "murphy", "benefit", "plane", "coverage")
+ROUND_ENDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
+
+
+def write_figures(overlay: Overlay, texts: Mapping[str, str], folder: str | Path, *, logit: bool = False) -> list[Path]:
+    """Write each chart of the sides that are shown at the start, as SVG and PNG, and return the files."""
+    target = make_folder(folder)
+    written = []
+    for name in (*DIAGRAMS, *FURTHER):
+        sides = [side for side in overlay.sides if side.on and side.series and name in side.series[0].charts]
+        if not sides:
+            continue
+        svg = svg_of(still(name, sides, overlay.sides[overlay.focus], texts, logit=logit))
+        written.append(write_atomic(target / f"{name}.svg", svg.encode()))
+        written.append(write_atomic(target / f"{name}.png", png_of(svg)))
+    return written
+
+
+def still(
+    name: str, sides: Sequence[PageSide], focus: PageSide, texts: Mapping[str, str], *, logit: bool = False
+) -> Spec:
+    """Return one chart with its data; the reliability diagram has the distribution of the scores beneath."""
+    titles = with_titles(name, texts)
+    over = name in DIAGRAMS and name != "cumulative"
+    logit = logit and over
+    data = chart_data(name, titles["reference"], sides, focus, logit=logit)
+    spec = {
+        **lines_spec(data, titles, logit=logit),
+        "width": WIDTH,
+        "height": WIDTH if titles["reference"] == "diagonal" else 300,
+    }
+    if not over:
+        return {**spec, "autosize": "pad"}
+    ends = [{"x": row["x"], "share": 0} for row in data["reference"]]
+    strip = {**scores_spec({**score_data(sides, logit=logit), "ends": ends}), "width": WIDTH, "height": STRIP}
+    shared = {key: spec.pop(key) for key in ("config", "background", "padding", "params")}
+    for part in (spec, strip):
+        for key in ("autosize", *shared):
+            part.pop(key, None)
+    return {**shared, "vconcat": [spec, strip]}
+
+
+def chart_data(
+    name: str, reference: str, sides: Sequence[PageSide], focus: PageSide, *, logit: bool = False
+) -> dict[str, Values]:
+    """Return the curves and points of the sides, and what they are drawn against; bands are those of the focus."""
+    data: dict[str, list[dict[str, Any]]] = {key: [] for key in ("band", "lines", "spans", "points")}
+    place = logits if logit else np.asarray
+    for side in sides:
+        columns = side.series[0].charts[name]
+        look = {**_look(side), "place": side.place, "opacity": 1 if name in ("bins", "plane") else 0}
+        plotted = {
+            key: [None if value is None else float(place(value)) for value in columns[key]]
+            for key in ("x", "y", "low", "high")
+            if key in columns
+        }
+        rows = [
+            {**look, "number": number, **dict(zip(plotted, row, strict=True))}
+            for number, row in enumerate(zip(*plotted.values(), strict=True))
+        ]
+        data["points"] += rows
+        if name != "plane" and (name != "bins" or len(sides) > 1):
+            data["lines"] += rows
+        if "low" in plotted and side is focus:
+            data["spans" if name == "bins" else "band"] += rows
+    return {**data, "reference": _references(reference, [side.series[0].charts[name] for side in sides], place)}
+
+
+def _references(kind: str, charts: Sequence[Columns], place: Any) -> Values:
+    """Return the lines that a chart is read against."""
+    if kind == "diagonal":
+        shown = [value for columns in charts for key in ("x", "y", "high") for value in columns.get(key, ()) if value]
+        end = next((end for end in ROUND_ENDS if max(shown, default=1.0) <= end), 1.0)
+        start = 0.0 if place is not logits else min(shown, default=0.01) / 2
+        return [{"x": float(place(at)), "y": float(place(at)), "what": ""} for at in (start, end)]
+    points = {"zero": (0.0, max(charts[0]["x"])), "origin": (0.0,), "none": ()}[kind]  # type: ignore[type-var]
+    rows = [{"x": at, "y": 0.0, "what": ""} for at in points]
+    beside = charts[0].get("reference", ())
+    floor = min((value for columns in charts for value in columns["y"] if value is not None), default=0.0)
+    rows += [
+        {"x": x, "y": y, "what": "all"}
+        for x, y in zip(charts[0]["x"], beside, strict=False)
+        if y is not None and y >= floor
+    ]
+    return rows
+
+
+def score_data(sides: Sequence[PageSide], *, logit: bool = False) -> dict[str, Values]:
+    """Return bars with the event above and without it below, or the outlines of several sides."""
+    name = "logits" if logit else "scores"
+    if len(sides) > 1:
+        return {"steps": [row for side in sides for row in _outline(side, side.series[0].charts[name])]}
+    (side,) = sides
+    columns = side.series[0].charts[name]
+    signs = (("events", 1, "var(--under)"), ("others", -1, "var(--soft)"))
+    return {
+        "bars": [
+            {"left": left, "right": right, "share": sign * share, "colour": colour}  # type: ignore[operator]
+            for key, sign, colour in signs
+            for left, right, share in zip(columns["left"], columns["right"], columns[key], strict=True)
+        ]
+    }
+
+
+def _outline(side: PageSide, columns: Columns) -> Values:
+    look = _look(side)
+    rows = []
+    last = None
+    for left, right, events, others in zip(
+        *(columns[key] for key in ("left", "right", "events", "others")), strict=True
+    ):
+        if last is not None and left > last:  # type: ignore[operator]
+            rows.append({**look, "place": side.place, "x": last, "share": 0})
+        rows.append({**look, "place": side.place, "x": left, "share": events + others})  # type: ignore[operator]
+        last = right
+    return [*rows, {**look, "place": side.place, "x": last, "share": 0}]
+
+
+def _look(side: PageSide) -> dict[str, Any]:
+    colour, dash, shape = side.look
+    return {"colour": f"var(--c{colour})", "dash": [float(part) for part in dash.split()], "shape": shape}
+
+
+def describe_diagram(series: Series, mean: str, rate: str) -> str:
+    """Return the reliability diagram in words, for readers who do not see it."""
+    from ..util.results import percent
+
+    curve = series.charts["isotonic"]
+    at = np.linspace(0, len(curve["x"]) - 1, 5).round().astype(int)
+    points = [f"{percent(curve['x'][k])} predicted, {percent(curve['y'][k])} observed" for k in np.unique(at).tolist()]
+    text = f"Isotonic calibration curve from {mean} to {rate}: {'; '.join(points)}."
+    if "low" not in curve:
+        return text
+    outside = {"below": [], "above": []}  # type: dict[str, list[float]]
+    for x, y, low, high in zip(*(curve[key] for key in ("x", "y", "low", "high")), strict=True):
+        if y < low - 1e-9:  # type: ignore[operator]
+            outside["below"].append(x)  # type: ignore[arg-type]
+        elif y > high + 1e-9:  # type: ignore[operator]
+            outside["above"].append(x)  # type: ignore[arg-type]
+    parts = [
+        f"{side} it at predictions from {percent(min(found))} to {percent(max(found))}"
+        for side, found in outside.items()
+        if found
+    ]
+    band = f"lies {' and '.join(parts)}" if parts else "stays inside it"
+    return f"{text} Relative to the consistency band, the curve {band}."
