@@ -160,9 +160,9 @@ COMMANDS: dict[str, Callable[[Run, Path, str], Any]] = {
     "labels": late_labels,
 }
 QUICK = [("evaluate", ".csv"), ("stream", ".jsonl"), ("where", ".tsv"), ("monitor", ".csv"), ("labels", ".jsonl")]
-# A fraction with each of them, every other odd row with two.
+# A fraction with each of them, every other odd row with one.
 SOME = [(*each, "fraction") for each in QUICK]
-SOME += [(*QUICK[(place + step) % 5], odd) for place, odd in enumerate(ODD) if odd != "fraction" for step in (0, 2)]
+SOME += [(*QUICK[place % 5], odd) for place, odd in enumerate(ODD) if odd != "fraction"]
 EVERY = [(command, suffix) for command in COMMANDS for suffix in (".csv", ".tsv", ".jsonl")]
 
 
