@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
@@ -33,6 +34,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     only.update(config.getoption("--only"))
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_is_left() -> Iterator[None]:
+    """Figures of one test do not count towards the limit of matplotlib in another."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.hookimpl(wrapper=True)

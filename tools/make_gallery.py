@@ -199,6 +199,12 @@ SECTIONS: dict[str, list[Entry]] = {
             "ax = cal.figures.variation_diagram(three.y_true, three.y_prob).plot()",
         ),
         Entry(
+            "feature",
+            "Along a feature",
+            "Mean prediction and observed rate by bins of a feature, here the confidence in an image of the demo by its predicted digit.",
+            'ax = cal.figures.feature_diagram(y, p, feature={"predicted digit": p.argmax(axis=1).astype(str)}).plot()',
+        ),
+        Entry(
             "uce",
             "Error rate against entropy",
             "An entropy is not an error rate, so calibrated predictions lie on the dotted line, not on the diagonal.",

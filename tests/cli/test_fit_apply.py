@@ -398,9 +398,9 @@ def test_fit_for_one_event(run: Run, validation: Path, new_rows: Path, tmp_path:
     direct = cal.recalibrate(LABELS, PROBS, method="platt", lens="within_top:2").predict_proba(NEW_PROBS)
     written = pl.read_csv(out).select(pl.col("^p_.*_calibrated$")).to_numpy()
     assert written == pytest.approx(direct, abs=1e-12)
-    code, _, err = run("fit", validation, "--lens", "rank:2", "--out", tmp_path / "m.json")
+    code, _, err = run("fit", validation, "--lens", "rank", "--out", tmp_path / "m.json")
     assert code == 2
-    assert "--lens: recalibration for the lens 'rank:2' is not supported" in err
+    assert "--lens: 'rank' is incomplete" in err
 
 
 def test_evaluate_with_a_map_of_named_classes() -> None:

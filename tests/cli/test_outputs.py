@@ -41,7 +41,7 @@ CASES = [
     ("apply c.json rows.csv --out rows.csv", "--out: would overwrite the input rows.csv"),
     ("apply c.json rows.csv --out o.xlsx", "--out: must end in .parquet"),
     ("report rows.csv --out none/r.html", "none/r.html: cannot be written (its folder does not exist)"),
-    ("report rows.csv --out r.pdf", "--out"),
+    ("report rows.csv --out r.odt", "--out"),
     ("report rows.json --out rows.json", "--out: would overwrite the input rows.json"),
     ("report rows.csv --for clinical --out r.md --tripod r.md", "names the file of"),
     ("scan rows.csv --out day.csv", "--out: must end in .sketch"),
@@ -56,7 +56,7 @@ CASES = [
     ("run --validation rows.csv --test rows.csv --out rows.csv/results", "is not a folder"),
     ("demo --save-data rows.csv/data", "is not a folder"),
     ("demo --out none/d.html", "its folder does not exist"),
-    ("demo --out d.pdf", "--out"),
+    ("demo --out d.odt", "--out"),
     ("fit rows.csv --out -", "--out: cannot be standard output (-); name a file"),
 ]
 
@@ -84,7 +84,7 @@ def test_reports_check_their_path_first(tmp_path: Path, monkeypatch: pytest.Monk
         with pytest.raises(cal.errors.FileError):
             call(tmp_path / "r.html")
         with pytest.raises(cal.errors.ArgumentError):
-            call(tmp_path / "r.pdf")
+            call(tmp_path / "r.odt")
 
 
 def test_a_file_is_replaced_only_by_one_of_its_kind(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,7 @@ def colors_of(axes: list[Any]) -> set[str]:
 
 def test_every_figure_is_in_the_table() -> None:
     names = {name for name in figures.__all__ if inspect.isclass(getattr(figures, name))}
-    assert {type(figure).__name__ for figure, _ in FIGURES.values()} | {"OptimismDiagram"} == names
+    assert {type(figure).__name__ for figure, _ in FIGURES.values()} | {"OptimismDiagram", "FeatureDiagram"} == names
 
 
 @every_figure

@@ -152,7 +152,7 @@ def test_replicates_from_few_columns_are_those_of_whole_rows(
 
     short = found()
     monkeypatch.setattr(comparison, "resampled_values", one_by_one)
-    monkeypatch.setattr(comparison, "_sampler_of", lambda metric, options, sampler: sampler)
+    monkeypatch.setattr(comparison, "sampler_of", lambda metric, options, sampler: sampler)
     for one, other in zip(short, found(), strict=True):
         for own, wanted in zip(one["differences"], other["differences"], strict=True):
             numbers = ("difference", "low", "high", "pvalue")

@@ -668,8 +668,6 @@ def test_errors_say_what_to_do() -> None:
         assessed(B, "sbct", "chi_square", statistic="l2")
     with raises(ArgumentError, "method"):
         assessed(D, "cox_slope", "lr", lens="classwise", penalty="firth")
-    with pytest.raises(UndefinedMetricError, match="one score"):
-        assessed(D, "t_cal", "adaptive", lens="canonical")
     with pytest.raises(UndefinedMetricError, match="derandomised"):
         assessed(B, "ecmmd", "normal", derandomised=False)
     with pytest.raises(UndefinedMetricError, match="too long"):

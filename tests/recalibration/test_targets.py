@@ -212,8 +212,6 @@ def test_several_groups_and_the_choice_among_methods() -> None:
 @pytest.mark.parametrize(
     ("lens", "message"),
     [
-        ("canonical", "lens: recalibration for the lens 'canonical' is not supported; choose 'class:NAME'"),
-        ("top_k:2", "lens: recalibration for the lens 'top_k:2' is not supported"),
         ("within_top:0", "lens: 'within_top' requires an integer of at least 1; got '0'"),
         ("within_top:4", "lens: 'within_top:4' requires fewer than 4, the number of classes"),
         ("band:0.9", "lens: 'band' requires two bounds with 0 <= low < high <= 1; got '0.9'; for example 'band:0.9,1'"),

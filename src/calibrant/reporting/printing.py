@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from ..errors import MissingDependencyError
+from ..util.temporary import process_folder
 
 BROWSERS = (
     "chromium",
@@ -91,7 +92,7 @@ def docx_of(markdown: str, pictures: dict[str, bytes]) -> bytes:
 
 def _converted(text: str, name: str, command: list[str], beside: dict[str, bytes] | None = None) -> bytes:
     """Run a program on a file in a folder of its own, and return what it wrote."""
-    with tempfile.TemporaryDirectory(prefix="calibrant-", ignore_cleanup_errors=True) as root:
+    with tempfile.TemporaryDirectory(dir=process_folder(), ignore_cleanup_errors=True) as root:
         folder = Path(root)
         for key, content in {name: text.encode(), **(beside or {})}.items():
             (folder / key).write_bytes(content)
