@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # Bytecode is written: else each worker, and each process that a test starts, compiles the package anew.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
-.PHONY: demo test test-minimal test-gpu deep lint types style browser bench docs gallery reproduce simulate stub release-check clean
+.PHONY: demo test test-minimal test-gpu deep coverage lint types style browser bench docs gallery reproduce simulate stub release-check clean
 
 demo: $(VENV)/.core
 	$(BIN)/calibrant demo
@@ -19,6 +19,11 @@ test: $(VENV)/.dev browser lint
 
 deep: $(VENV)/.dev browser lint
 	$(PYTEST) --dist worksteal --deep
+
+# The lines of each file that no test of `make test` runs. Code in processes that tests start counts as not run.
+coverage: $(VENV)/.dev
+	$(BIN)/pip install -q "pytest-cov>=6"
+	$(PYTEST) --dist loadfile --ignore tests/test_minimal.py --cov=calibrant --cov-report=term-missing:skip-covered
 
 # Type checks take one core and about as long as the other checks, so both run at once.
 lint: $(VENV)/.dev

@@ -200,9 +200,17 @@ def _busy_lines(results: dict[str, Any]) -> list[str]:
     ]
 
 
-def _titles(results: dict[str, Any], date: str) -> str:
-    titles = dict.fromkeys(case["title"] for case in results["cases"] if case.get("date") == date)
-    return "; ".join(titles)
+def _earlier(results: dict[str, Any]) -> list[str]:
+    """A sentence for each other day and processor on which some cases were measured."""
+    titles: dict[tuple[str, str], dict[str, None]] = {}
+    for case in results["cases"]:
+        day = case.get("date", results["date"]), case.get("machine", results["machine"])["cpu"]
+        titles.setdefault(day, {})[case["title"]] = None
+    titles.pop((results["date"], results["machine"]["cpu"]), None)
+    return [
+        f" Measured on {date} on a {cpu}, with the version of calibrant of that day: {'; '.join(names)}."
+        for (date, cpu), names in sorted(titles.items())
+    ]
 
 
 def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) -> None:
@@ -218,12 +226,7 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
         f"{computer['system']}), with "
         + ", ".join(f"{name} {number}" for name, number in versions.items())
         + "."
-        + "".join(
-            f" Measured on {date}, with the version of calibrant of that day: {_titles(results, date)}."
-            for date in sorted(
-                {case["date"] for case in results["cases"] if case.get("date", results["date"]) != results["date"]}
-            )
-        ),
+        + "".join(_earlier(results)),
         "",
         "`make bench` repeats the measurements and writes this page. Values are compared before times. "
         "A *read* is `np.max` over the same array in the same run: ratios to it transfer to other machines better than seconds. "

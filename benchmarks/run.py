@@ -147,8 +147,10 @@ def _machine() -> dict[str, Any]:
 
 
 def _put_into(known: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Known results with some cases measured anew."""
-    earlier = [{"date": known["date"], **case} for case in known["cases"]]
+    """Known results with some cases measured anew; the others keep their date and machine."""
+    day = {"date": known["date"], "machine": known["machine"]}
+    earlier = [{**day, **case} for case in known["cases"]] if new["cases"] else known["cases"]
+    new = new if new["cases"] else {**new, **day}
     by_id = {case["id"]: case for case in [*earlier, *new["cases"]]}
     places = {**known.get("environments", {}), **new["environments"]}
     numbers = {**known["versions"], **new["versions"]}

@@ -52,7 +52,7 @@ def missed_interaction(rows: int, runs: int) -> dict[str, Any]:
         (x, truth, score), (x_new, truth_new, score_new) = interaction(rows, rng), interaction(NEW_ROWS, rng)
         y = (rng.random(rows) < truth).astype(int)
         platt = cal.PlattScaling().fit(score, y).predict_proba(score_new)[:, 1]
-        boosted = cal.BoostedCalibration().fit(score, y, features=x).predict_proba(score_new, x_new)[:, 1]
+        boosted = cal.BoostedCalibration().fit(score, y, features=x).predict_proba(score_new, features=x_new)[:, 1]
         for name, p in {"truth": truth_new, "score": score_new, "platt": platt, "boosted": boosted}.items():
             losses[name].append(expected_loss(truth_new, p))
     above = [b - t for b, t in zip(losses["boosted"], losses["truth"], strict=True)]
@@ -70,7 +70,7 @@ def calibrated_scores(rows: int, runs: int) -> dict[str, Any]:
         y = (rng.random(rows) < truth[:rows]).astype(int)
         calibrator = cal.BoostedCalibration().fit(truth[:rows], y, features=x[:rows])
         changed += calibrator.rounds_ > 0
-        after = calibrator.predict_proba(truth[rows:], x[rows:])[:, 1]
+        after = calibrator.predict_proba(truth[rows:], features=x[rows:])[:, 1]
         rises.append(expected_loss(truth[rows:], after) - expected_loss(truth[rows:], truth[rows:]))
         own = -np.log(np.where(y, truth[:rows], 1 - truth[:rows]))
         errors.append(float(own.std() / math.sqrt(rows)))

@@ -301,16 +301,15 @@ def verdict(before: list[float], after: list[float]) -> str:
     return "lower" if mean > 2 * error else "**higher**" if mean < -2 * error else "no clear change"
 
 
-def write_page(found: dict[str, Any]) -> None:
-    """Insert the tables into the page."""
+def filled(page: str, found: dict[str, Any]) -> str:
+    """The page with the tables of these results."""
     titles = {
         "digits": "Digits with noise (10 classes, 400 training rows, 1397 test rows)",
         "breast_cancer": "Breast cancer (2 classes, 120 training rows, 449 test rows)",
     }
     parts = "\n\n".join(f"### {title}\n\n{table(found[name])}" for name, title in titles.items() if name in found)
-    text = PAGE.read_text(encoding="utf-8")
-    before, after = text.index(BEGIN) + len(BEGIN), text.index(END)
-    PAGE.write_text(f"{text[:before]}\n\n{parts}\n\n{text[after:]}", encoding="utf-8")
+    before, after = page.index(BEGIN) + len(BEGIN), page.index(END)
+    return f"{page[:before]}\n\n{parts}\n\n{page[after:]}"
 
 
 def main(titles: list[str]) -> None:
@@ -320,7 +319,8 @@ def main(titles: list[str]) -> None:
         rows = run(title)
         found = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
         RESULTS.write_text(json.dumps({**found, title: rows}, indent=1) + "\n", encoding="utf-8")
-    write_page(json.loads(RESULTS.read_text(encoding="utf-8")))
+    found = json.loads(RESULTS.read_text(encoding="utf-8"))
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
 
 
 if __name__ == "__main__":

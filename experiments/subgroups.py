@@ -30,6 +30,7 @@ Values = dict[str, float]
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = Path(__file__).with_suffix(".json"), ROOT / "docs" / "subgroups.md"
 DRAWN = 400_000
+INTERVALS = ("inversion", "bootstrap", "percentile")
 
 
 def features_of(rng: Rng, n: int, count: int) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def level(rng: Rng, case: Case) -> Values:
     found = cal.find_subgroups(
         rng.random(case["rows"]) < score, score, features=features, method=case["method"], n_resamples=99, rng=rng
     )
-    return {"false": float(bool(found.significant))}
+    return {"false": float(len(found) > 0)}
 
 
 def power(rng: Rng, case: Case) -> Values:
@@ -70,10 +71,10 @@ def power(rng: Rng, case: Case) -> Values:
     score = np.clip(scores_of(rng, n, "moderate", features["x0"]), 0.05, 0.75)
     wrong = (features["x2"] == "c0") & (features["x6"] > 0.3)
     y = rng.random(n) < score + case["gap"] * wrong
-    found = cal.find_subgroups(y, score, features=features, method=case["method"], n_resamples=99, rng=rng).significant
+    found = cal.find_subgroups(y, score, features=features, method=case["method"], n_resamples=99, rng=rng)
     share = [float((each.mask & wrong).sum() / (each.mask | wrong).sum()) for each in found]
     disjoint = [not (each.mask & wrong).any() for each in found]
-    return {"any": float(bool(found)), "found": float(max(share, default=0.0) >= 0.5), "false": float(any(disjoint))}
+    return {"any": float(len(found) > 0), "found": float(max(share, default=0.0) >= 0.5), "false": float(any(disjoint))}
 
 
 def stairs(s: Floats, steps: int) -> Floats:
@@ -124,13 +125,16 @@ def certificate(rng: Rng, case: Case) -> Values:
 
 
 def width(rng: Rng, case: Case) -> Values:
-    """Bounds beside the upper limit of the default interval of ECE and the band of a monotone curve, for calibrated uniform scores."""
-    p = rng.random(case["rows"])
-    y = rng.random(case["rows"]) < p
+    """Bounds beside upper limits of intervals of ECE, and the band of a monotone curve."""
+    draw, rate = CURVES[case["curve"]]
+    p = draw(rng, case["rows"])
+    y = rng.random(case["rows"]) < rate(p)
     low, high = (band := cal.inference.calibration_band(y, p)).at(band.score)
     reach = np.maximum(high - band.score, band.score - low)
+    limits = {method: cal.interval(y, p, method=method, n_resamples=400).high for method in INTERVALS}
     return {
-        "interval": cal.interval(y, p, n_resamples=400).high,
+        "truth": true_errors(case["curve"])[0],
+        **limits,
         "none": cal.certify(y, p, assuming="none").bound,
         "monotone": cal.certify(y, p).bound,
         "band": float(np.average(reach, weights=band.rows)),
@@ -161,13 +165,15 @@ def crossed(**values: Sequence[Any]) -> list[Case]:
 
 SCORES = ("moderate", "rare", "sharp")
 STUDIES = {
-    "level": Study(level, crossed(scores=SCORES, rows=(500, 2000, 10_000), features=(10, 50), method=("split",)), 1000),
-    "level_large": Study(level, crossed(scores=SCORES[:1], rows=(100_000,), features=(30,), method=("split",)), 100),
-    "level_simulation": Study(
-        level, crossed(scores=SCORES, rows=(500, 2000), features=(10,), method=("simulation",)), 200
+    "level": Study(level, crossed(scores=SCORES, rows=(500, 2000), features=(10, 50), method=("split",)), 400),
+    "level_10000": Study(level, crossed(scores=SCORES, rows=(10_000,), features=(10, 50), method=("split",)), 150),
+    "level_large": Study(level, crossed(scores=SCORES[:1], rows=(100_000,), features=(30,), method=("split",)), 40),
+    "level_simulation": Study(level, crossed(scores=SCORES, rows=(500,), features=(10,), method=("simulation",)), 100),
+    "level_simulation_2000": Study(
+        level, crossed(scores=SCORES, rows=(2000,), features=(10,), method=("simulation",)), 50
     ),
-    "power": Study(power, crossed(rows=(2000, 10_000), gap=(0.1, 0.2), method=("split",)), 400),
-    "power_simulation": Study(power, crossed(rows=(2000,), gap=(0.1, 0.2), method=("simulation",)), 100),
+    "power": Study(power, crossed(rows=(2000, 10_000), gap=(0.1, 0.2), method=("split",)), 200),
+    "power_simulation": Study(power, crossed(rows=(2000,), gap=(0.1, 0.2), method=("simulation",)), 40),
     "certificate": Study(
         certificate,
         [
@@ -188,16 +194,18 @@ STUDIES = {
                 curve=["one step", "0 and 1, half wrong"], rows=(1000,), assuming=("monotone", "none"), groups=(5,)
             ),
         ],
-        1000,
+        400,
     ),
-    "width": Study(width, crossed(rows=(250, 1000, 4000)), 20),
+    "width": Study(
+        width, crossed(curve=["calibrated, uniform", "calibrated, rare events", "one step"], rows=(250, 1000, 4000)), 20
+    ),
     "tolerance": Study(
         tolerance,
         [
             *crossed(metric=("calibration_in_the_large", "l2ce_interval"), rows=(1000, 4000), shift=(0.03, 0.0)),
             *crossed(metric=("ece",), rows=(1000, 4000), shift=(0.03, 0.0)),
         ],
-        1000,
+        400,
     ),
 }
 
@@ -208,23 +216,29 @@ def one_run(study: str, case: Case, number: int) -> Values:
     return STUDIES[study].run(np.random.default_rng([seed, number]), case)
 
 
-def run_study(study: str, runs: int, pool: ProcessPoolExecutor) -> list[dict[str, Any]]:
-    """A row for each setting: the mean of each value over the runs, and the Monte Carlo error of shares."""
+def run_study(study: str, runs: int, stored: list[dict[str, Any]], pool: ProcessPoolExecutor) -> list[dict[str, Any]]:
+    """A row for each setting: the mean of each value over the runs, of which those that are stored are not repeated, and the error of shares."""
     rows = []
     for case in STUDIES[study].cases:
-        values = list(pool.map(partial(one_run, study, case), range(runs), chunksize=max(1, runs // 160)))
-        means = {name: round(math.fsum(each[name] for each in values) / runs, 6) for name in values[0]}
+        before = next((row for row in stored if row["study"] == study and case.items() <= row.items()), {"runs": 0})
+        numbers = range(before["runs"], runs)
+        values = list(pool.map(partial(one_run, study, case), numbers, chunksize=max(1, len(numbers) // 160)))
+        if not values:
+            rows.append(before)
+            continue
+        sums = {name: before["runs"] * before.get(name, 0.0) + math.fsum(v[name] for v in values) for name in values[0]}
+        means = {name: round(total / runs, 9) for name, total in sums.items()}
         share = next(iter(means.values()))
-        rows.append(
-            {
-                "study": study,
-                **case,
-                "runs": runs,
-                **means,
-                "error": round(math.sqrt(share * (1 - share) / runs), 4) if share <= 1 else None,
-            }
-        )
+        error = round(math.sqrt(share * (1 - share) / runs), 4) if share <= 1 else None
+        rows.append({"study": study, **case, "runs": runs, **means, "error": error})
     return rows
+
+
+def write_rows(rows: list[dict[str, Any]], path: Path) -> None:
+    """Store rows in the order of the studies; that of other packages is the last."""
+    order = [*STUDIES, "peers"]
+    text = ",\n".join(json.dumps(row) for row in sorted(rows, key=lambda row: order.index(row["study"])))
+    path.write_text(f"[\n{text}\n]\n")
 
 
 def claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -273,6 +287,18 @@ def page(rows: list[dict[str, Any]]) -> str:
                 },
                 6,
             ),
+            "peers": table(
+                "peers",
+                {
+                    "search": "search",
+                    "rows": "rows",
+                    "gap": "gap",
+                    "runs": "runs",
+                    "reports a subgroup": "any",
+                    "first is the planted one": "found",
+                },
+                4,
+            ),
             "certificates": table(
                 "certificate",
                 {
@@ -288,14 +314,16 @@ def page(rows: list[dict[str, Any]]) -> str:
             "width": table(
                 "width",
                 {
+                    "curve": "curve",
                     "rows": "rows",
                     "runs": "runs",
-                    "interval of ECE": "interval",
+                    "true error": "truth",
+                    **{name: name for name in INTERVALS},
                     "certify, none": "none",
                     "certify, monotone": "monotone",
                     "band": "band",
                 },
-                6,
+                8,
             ),
             "tolerance": table(
                 "tolerance",
@@ -312,17 +340,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("study", nargs="*", help=f"of {', '.join(STUDIES)}; all by default")
     parser.add_argument("--runs", type=int)
+    parser.add_argument("--processes", type=int)
     parser.add_argument("--page", action="store_true", help="write the page from the stored results")
     parser.add_argument("--results", type=Path, default=RESULTS)
     chosen = parser.parse_args()
     rows = json.loads(chosen.results.read_text()) if chosen.results.exists() else []
     if not chosen.page:
-        with ProcessPoolExecutor() as pool:
+        with ProcessPoolExecutor(chosen.processes) as pool:
             for study in chosen.study or STUDIES:
-                fresh = run_study(study, chosen.runs or STUDIES[study].runs, pool)
+                fresh = run_study(study, chosen.runs or STUDIES[study].runs, rows, pool)
                 rows = [row for row in rows if row["study"] != study] + fresh
-                rows.sort(key=lambda row: list(STUDIES).index(row["study"]))
-                chosen.results.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+                write_rows(rows, chosen.results)
         return int(bool(claims(rows)))
     PAGE.write_text(page(rows))
     return int(bool(claims(rows)))

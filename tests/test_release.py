@@ -51,6 +51,9 @@ def test_files_of_earlier_versions_open(tmp_path: Path) -> None:
     assert sorted(cal.Sketches.from_bytes((OLD / "groups.sketch").read_bytes()).groups) == ["a", "b", "c"]
     store = tmp_path / "monitor.db"
     store.write_bytes(gzip.decompress((OLD / "monitor.db.gz").read_bytes()))
+    monitor = cal.Monitor.open(store)
+    assert str(monitor.status()).startswith("No alarm in 3 windows with 60 labelled rows.")
+    monitor.prune(1)
     assert str(cal.Monitor.open(store).status()).startswith("No alarm in 3 windows with 60 labelled rows.")
 
 
@@ -165,3 +168,82 @@ def test_the_site_keeps_all_versions_and_leads_to_the_latest_release(tmp_path: P
     assert {path.name for path in site.iterdir()} == {"1.0", "1.9", "1.10", "2.0", "index.html", "versions.js"}
     with pytest.raises(SystemExit, match="not a version"):
         make_site.add(site, pages, "dev")
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_and_have_the_least_permissions(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    workflow = yaml.safe_load(text)
+    uses = re.findall(r"uses: (\S+)", text)
+    assert uses
+    assert all(re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", name) for name in uses), uses
+    assert all(re.search(r"uses: \S+ # v\d", line) for line in text.splitlines() if "uses:" in line)
+    assert workflow["permissions"] in ({}, {"contents": "read"})
+    assert "secrets." not in text
+    for name, job in workflow["jobs"].items():
+        permissions = job.get("permissions", {})
+        assert job["timeout-minutes"] <= 120
+        assert "write" not in permissions.values() or (name, permissions) == ("publish", {"id-token": "write"})
+        for step in job["steps"]:
+            if "checkout" in step.get("uses", ""):
+                assert step["with"]["persist-credentials"] is False
+
+
+def test_publishing_stops_at_placeholders_and_other_versions(tmp_path: Path) -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "publish.yml").read_text(encoding="utf-8"))["jobs"]
+    commands = {step["name"]: step["run"] for step in jobs["build"]["steps"] if "name" in step}
+
+    def code(name: str, tag: str = f"v{cal.__version__}") -> int:
+        environment = {"GITHUB_REF_NAME": tag, "PATH": "/usr/bin:/bin"}
+        return subprocess.run(["bash", "-c", commands[name]], cwd=ROOT, env=environment, capture_output=True).returncode
+
+    addresses = [*PROJECT["project"]["urls"].values(), (ROOT / ".github" / "CODEOWNERS").read_text(encoding="utf-8")]
+    placeholder = any("example.org" in text or "OWNER" in text for text in addresses)
+    assert (code("Addresses are no placeholders") != 0) == placeholder
+    assert code("The tag is the version") == 0
+    assert code("The tag is the version", "v0.0.1") != 0
+
+
+def test_the_paper_cites_what_its_bibliography_has() -> None:
+    paper = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^@\w+\{(\w+),", (ROOT / "paper" / "paper.bib").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(set(re.findall(r"@(\w+)", paper.partition("\n---\n")[2]))) == sorted(entries)
+    assert len(re.findall(r"\w+", paper)) < 1000
+    head = yaml.safe_load(paper.split("---\n")[1])
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} == set(head)
+    references = {key: entry for key, entry in cal.metrics.references.references().items() if key in entries}
+    text = (ROOT / "paper" / "paper.bib").read_text(encoding="utf-8")
+    for entry in references.values():
+        assert entry.doi in text
+        assert entry.arxiv in text
+
+
+def test_templates_can_be_read() -> None:
+    forms = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+    assert [form.stem for form in forms] == ["bug", "config", "idea", "number"]
+    for form in forms:
+        content = yaml.safe_load(form.read_text(encoding="utf-8"))
+        if form.stem != "config":
+            assert {"name", "description", "labels", "body"} == set(content)
+            ids = [field["id"] for field in content["body"]]
+            assert len(set(ids)) == len(ids)
+            assert all(field["attributes"]["label"] for field in content["body"])
+
+
+def test_the_text_of_the_repository_has_one_kind_of_line_end() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("asks git")
+    done = subprocess.run(["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert [line for line in done.stdout.splitlines() if "i/crlf" in line or "i/mixed" in line] == []
+
+
+def test_coverage_is_measured_over_the_tests_of_make_test() -> None:
+    lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
+    rules = {line.partition(":")[0]: place for place, line in enumerate(lines) if re.match(r"[\w-]+:", line)}
+    assert "coverage" in lines[next(place for place, line in enumerate(lines) if line.startswith(".PHONY"))]
+    command = lines[rules["coverage"] + 2]
+    assert "--cov=calibrant" in command
+    assert lines[rules["test"] + 1].strip().split()[-2:] == command.split("--cov")[0].strip().split()[-2:]

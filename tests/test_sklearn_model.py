@@ -14,9 +14,10 @@ import calibrant as cal
 sklearn = pytest.importorskip("sklearn")
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone  # noqa: E402
+from sklearn.ensemble import RandomForestClassifier  # noqa: E402
 from sklearn.exceptions import NotFittedError  # noqa: E402
 from sklearn.linear_model import LinearRegression, LogisticRegression  # noqa: E402
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_validate  # noqa: E402
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit, cross_validate  # noqa: E402
 from sklearn.multioutput import MultiOutputClassifier  # noqa: E402
 from sklearn.naive_bayes import GaussianNB  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
@@ -38,7 +39,7 @@ def rows(classes: int, n: int = 203) -> tuple[Any, Any]:
 def test_folds_that_do_not_suit_are_errors() -> None:
     X, y = rows(3)
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"cv": ShuffleSplit(2)}, "cv: "),
+        ({"cv": ShuffleSplit(2, test_size=0.6)}, "cv: "),  # some rows are tested twice
         ({"cv": "five"}, "cv: "),
         ({"method": cal.PlattScaling}, "method: "),
         ({"method": cal.TemperatureScaling(input="logits")}, "input: "),  # type: ignore[arg-type]
@@ -236,3 +237,38 @@ def test_what_is_not_a_classifier_of_one_label_is_named() -> None:
             function(GaussianNB(), X, y)
     with raises(cal.errors.InputTypeError, "calibrator"):
         cal.save(CalibratedModel(GaussianNB(), "platt").fit(X, y), "never.json")
+
+
+def test_the_test_rows_of_a_time_series_are_pooled() -> None:
+    X, y = rows(2)
+    splitter = TimeSeriesSplit(4)
+    model = CalibratedModel(GaussianNB(), "platt", cv=splitter).fit(X, y)
+    pooled = [
+        (GaussianNB().fit(X[train], y[train]).predict_proba(X[test])[:, 1], y[test])
+        for train, test in splitter.split(X)
+    ]
+    alone = cal.PlattScaling().fit(*(np.concatenate(part) for part in zip(*pooled, strict=True)))
+    assert model.calibrator_.coef_ == pytest.approx(alone.coef_)
+    assert model.calibrator_.fit_record_.rows == sum(len(test) for _, test in splitter.split(X)) < len(y)
+
+
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB", "ignore::calibrant.errors.BoundaryScoresWarning")
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("calibrator", [cal.TemperatureScaling(), cal.TemperatureScaling(input="logit")])
+def test_out_of_bag_predictions(classes: int, calibrator: Any) -> None:
+    X, y = rows(classes)
+    forest = RandomForestClassifier(12, oob_score=True, random_state=0)
+    model = CalibratedModel(forest, calibrator, cv="oob").fit(X, y)
+    probs = clone(forest).fit(X, y).oob_decision_function_
+    seen = probs.sum(axis=1) > 0
+    assert model.calibrator_.fit_record_.rows == seen.sum()
+    probs = probs[seen]
+    with np.errstate(divide="ignore"):
+        scores = probs if calibrator.input == "prob" else np.log(probs)
+    if classes == 2:
+        scores = scores[:, 1] if calibrator.input == "prob" else scores[:, 1] - scores[:, 0]
+    alone = clone(calibrator).fit(scores, y[seen])
+    assert model.calibrator_.temperature_ == pytest.approx(alone.temperature_)
+    assert model.predict_proba(X).sum(axis=1) == pytest.approx(1)
+    with raises(cal.errors.ArgumentError, "cv"):
+        CalibratedModel(GaussianNB(), "platt", cv="oob").fit(X, y)

@@ -33,6 +33,7 @@ PACKAGES = (
     "calibrant.monitoring",
     "calibrant.figures",
     "calibrant.reporting",
+    "calibrant.plugins",
     "calibrant.sklearn",
     "calibrant.spark",
     "calibrant.torch",

@@ -56,6 +56,7 @@ PROBES = {
     "excel": DATA + "import openpyxl; b = openpyxl.Workbook(); s = b.active; s.append(['label', 'prob']); "
     "[s.append(r) for r in zip(y.tolist(), p.tolist())]; b.save('preds.xlsx'); from calibrant.cli import main; "
     "main(['evaluate', 'preds.xlsx'])",
+    "onnx": DATA + "print(len(cal.recalibration.to_onnx(cal.PlattScaling().fit(p, y))))",
     "postgres": "import psycopg; print(psycopg.pq.version()); import calibrant.monitoring.databases",
     "spark": DATA
     + "import os, sys; os.environ['PYSPARK_PYTHON'] = sys.executable; import pandas as pd; from calibrant import spark; "

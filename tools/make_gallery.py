@@ -243,6 +243,15 @@ SECTIONS: dict[str, list[Entry]] = {
             'ax = cal.figures.forest_diagram(centres, "slope").plot()',
         ),
         Entry(
+            "centres",
+            "Curves of centres",
+            "The calibration curve of the mean centre with its confidence band, the wider band in which the curve of a new centre is expected, and "
+            "the curve of each centre.",
+            "centre = np.arange(3000) % 17 % 6\n"
+            "pooled = cal.clinical.pooled_curve(cal.Predictions(yes.y_true, yes.y_prob, groups=centre))\n"
+            "ax = cal.figures.curves_diagram(pooled).plot()",
+        ),
+        Entry(
             "optimism",
             "Correction for optimism",
             "The calibration curve that a model shows on its own training rows, and the one to expect on new rows: flatter, since the model is overfitted. "

@@ -22,7 +22,7 @@ import metric_pictures
 from calibrant.figures.canvas import figure_style
 from calibrant.metrics import documentation
 from calibrant.metrics.properties import PROPERTIES
-from calibrant.metrics.references import references
+from calibrant.metrics.references import reference_of
 from calibrant.validation.references import GROUPS, Reference, load
 from calibrant.validation.traceability import spans
 from make_gallery import plain_settings, png_of
@@ -195,7 +195,7 @@ def cost(metric: cal.metrics.Metric) -> str:
 def page(metric: cal.metrics.Metric) -> str:
     """One metric as Markdown."""
     formula = formulas()[metric.id]
-    url = references()[metric.cite].url
+    url = reference_of(metric.cite).url
     link = f" [{url.split('//')[1].split('/')[0]}]({url})" if url else ""
     lines = [f"# {metric.id}: {metric.name}", "", "```text", *documentation.signature_of(metric), "```", ""]
     lines += [*meaning(metric), "## Formula", "", formula, ""]

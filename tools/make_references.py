@@ -703,6 +703,7 @@ DECISIONS = (
 # What a calibrator needs to be made, to be fitted and to be applied.
 NEEDS = {
     "BoostedCalibration": ("max_rounds=20", ", features=x", ", features=x[:8]"),
+    "ChainedCalibration": ("[cal.TemperatureScaling(), cal.PlattScaling()]", "", ""),
     "GroupCalibration": ("cal.PlattScaling()", ", groups=g", ", groups=g[:8]"),
     "MultiCalibration": ("", ", groups=g", ", groups=g[:8]"),
     "LensCalibration": ("cal.PlattScaling(), 'class:1'", "", ""),

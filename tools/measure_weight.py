@@ -48,8 +48,8 @@ class Source:
 
 
 def sources(folder: Path) -> list[Source]:
-    """The Python files below a folder."""
-    return [Source(path) for path in sorted(folder.rglob("*.py"))]
+    """The Python files below a folder, or the file itself."""
+    return [Source(path) for path in (sorted(folder.rglob("*.py")) or [folder])]
 
 
 def count_parameters(function: Function) -> int:
@@ -66,6 +66,12 @@ def public_parameters() -> tuple[list[int], list[int]]:
     metrics = [len(inspect.signature(cal.catalogue[name]).parameters) for name in cal.catalogue]
     others = [getattr(cal, name) for name in cal.__all__ if name not in cal.catalogue]
     return metrics, [len(inspect.signature(each).parameters) for each in others if inspect.isfunction(each)]
+
+
+def count_lines(*folders: str, without: str = "-") -> str:
+    """Code lines of files and below folders of the checkout."""
+    files = [file for folder in folders for file in sources(ROOT / folder)]
+    return f"{sum(len(file.code) for file in files if without not in file.path.relative_to(ROOT).parts):,}"
 
 
 def measure(files: list[Source]) -> dict[str, str]:
@@ -87,8 +93,9 @@ def measure(files: list[Source]) -> dict[str, str]:
         f"functions of more than {SCREEN} code lines": str(sum(size > SCREEN for _, _, size in every)),
         f"functions of more than {MANY} parameters": str(sum(count_parameters(each) > MANY for _, each, _ in every)),
         "context variables": str(sum(len(re.findall(r"= ContextVar\(", file.text)) for file in files)),
-        "code lines of tests": f"{sum(len(file.code) for file in sources(ROOT / 'tests')):,}",
-        "code lines of experiments": f"{sum(len(file.code) for file in sources(ROOT / 'experiments')):,}",
+        "code lines of tests": count_lines("tests", "conftest.py"),
+        "code lines of experiments": count_lines("experiments", without="tests"),
+        "code lines of the tests of experiments and benchmarks": count_lines("experiments/tests", "benchmarks/tests"),
     }
 
 

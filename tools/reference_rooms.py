@@ -53,7 +53,9 @@ ROOMS = {
             Section("Which question", ("views.lenses",)),
             Section("Which rows", ("views.selections",)),
             Section("What is measured", ("input.predictions", "input.missing", "input.unjoined", "views.view")),
-            Section("Logs of language models", ("input.language_models", "input.stated_confidence")),
+            Section(
+                "Logs of language models", ("input.language_models", "input.evaluation_logs", "input.stated_confidence")
+            ),
             Section("Distances from feedback", ("metrics.matrix_learning",)),
             Section("Continuous outcomes", ("metrics.continuous", "metrics.mixtures")),
             Section("Data with a known error", ("inference.simulation.simulate", "inference.simulation.*")),
@@ -83,9 +85,18 @@ ROOMS = {
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Small enough?", ("inference.equivalence",)),
             Section("Comparisons", ("inference.comparison",)),
-            Section("Centres and periods", ("clinical.group_validation", "inference.pooling")),
-            Section("Internal validation", ("clinical.optimism",)),
+            Section(
+                "Centres and periods", ("clinical.group_validation", "clinical.pooled_curves", "inference.pooling")
+            ),
+            Section(
+                "Internal validation",
+                (
+                    "clinical.optimism",
+                    "clinical.updating",
+                ),
+            ),
             Section("Sample sizes", ("inference.power_analysis", "inference.precision")),
+            Section("Judges", ("inference.judges",)),
         ),
     ),
     "show": Room(
@@ -100,6 +111,7 @@ ROOMS = {
                     "figures.survival_diagrams",
                     "figures.panels",
                     "figures.optimism",
+                    "figures.group_curves",
                 ),
             ),
             Section(
@@ -138,8 +150,16 @@ ROOMS = {
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
             Section("Groups", ("recalibration.grouped",)),
             Section("One event of several classes", ("recalibration.targets",)),
+            Section(
+                "Chains, and use without calibrant",
+                ("recalibration.chains", "recalibration.exporting", "recalibration.onnx_models"),
+            ),
+            Section("Uncertainty of a calibrated probability", ("recalibration.intervals",)),
             Section("A bound on overconfidence", ("recalibration.safe",)),
-            Section("With features, and between retrainings", ("recalibration.boosted", "recalibration.online")),
+            Section(
+                "With features, and between retrainings",
+                ("recalibration.boosted", "recalibration.revision", "recalibration.online"),
+            ),
             Section(
                 "Other data than the model was made for", ("recalibration.adjust", "recalibration.class_temperature")
             ),
@@ -170,10 +190,12 @@ ROOMS = {
                     "monitoring.retention",
                     "monitoring.status",
                     "monitoring.calibration",
+                    "monitoring.certified",
                     "monitoring.changepoint",
                     "monitoring.drift",
                     "monitoring.ood",
                     "monitoring.labelfree",
+                    "monitoring.performance",
                     "monitoring.sequential",
                     "monitoring.windows",
                     "reporting.timeline",

@@ -150,8 +150,8 @@ def extras(labels: Any, base: store.Outputs, held: Any, seed: int) -> dict[str, 
     for name, scores in (("none", base.test), ("temperature", calibrated)):
         probs = np.clip(store.probabilities(scores), 1e-7, 1 - 1e-7)
         probs /= probs.sum(axis=1, keepdims=True)
-        options: dict[str, Any] = {"metric": "ecd", "multiclass": "true_vs_rest", "method": "consistency"}
-        tested = cal.assess(labels, probs, n_resamples=39, fixed_design=False, exact=True, rng=seed, **options)
+        options: dict[str, Any] = {"metric": "ecd", "multiclass": "true_vs_rest", "method": "resampled_scores"}
+        tested = cal.assess(labels, probs, n_resamples=39, exact=True, rng=seed, **options)
         odds = np.log(probs) - np.log1p(-probs)
         expected = float((probs * (probs - 1) * odds).sum(axis=1).mean())
         found[f"eq15_{name}"] = [tested.statistic, tested.critical_value, expected]

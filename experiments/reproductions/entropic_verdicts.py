@@ -53,9 +53,8 @@ def assessed(y: Array, prob: Array, metric: str, draws: int, seed: int, **words:
         y,
         prob,
         metric=metric,
-        method="consistency",
+        method="resampled_scores",
         n_resamples=draws,
-        fixed_design=False,
         exact=True,
         rng=seed,
         **words,
@@ -66,7 +65,15 @@ def assessed(y: Array, prob: Array, metric: str, draws: int, seed: int, **words:
 def binned(y: Array, prob: Array, draws: int, seed: int, bins: int | str, **words: Any) -> dict[str, Verdict]:
     """ECE and MCE on the same draws."""
     found = cal.assess_many(
-        y, prob, metrics=["ece", "mce"], n_resamples=draws, fixed_design=False, exact=True, rng=seed, bins=bins, **words
+        y,
+        prob,
+        metrics=["ece", "mce"],
+        n_resamples=draws,
+        method="resampled_scores",
+        exact=True,
+        rng=seed,
+        bins=bins,
+        **words,
     )
     return {name.upper(): Verdict(found[name].statistic, found[name].critical_value) for name in ("ece", "mce")}
 

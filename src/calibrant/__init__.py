@@ -51,7 +51,9 @@ def __getattr__(name: str) -> Any:
     if name in __all__ or name.startswith("_"):  # tools ask every module for such names; no search for similar ones
         return _load(name)
     catalogue = _load("catalogue")
-    if name in set(catalogue):  # a metric of the user; `in catalogue` would accept aliases
+    if name not in set(catalogue):  # a metric of the user, or of a plug-in; `in catalogue` would accept aliases
+        _load("plugins").load("metrics")
+    if name in set(catalogue):
         return catalogue[name]
     raise AttributeError(f"calibrant has no {name!r}{_hint(name)}")
 

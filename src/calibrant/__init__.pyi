@@ -10,6 +10,7 @@ from . import figures as figures
 from . import inference as inference
 from . import metrics as metrics
 from . import monitoring as monitoring
+from . import plugins as plugins
 from . import recalibration as recalibration
 from . import reporting as reporting
 from . import sketches as sketches
@@ -41,6 +42,7 @@ from .metrics import abc_above as abc_above
 from .metrics import abc_below as abc_below
 from .metrics import accuracy as accuracy
 from .metrics import ace as ace
+from .metrics import atb as atb
 from .metrics import bbt as bbt
 from .metrics import bkde as bkde
 from .metrics import brier as brier
@@ -50,7 +52,9 @@ from .metrics import calibration_in_the_large as calibration_in_the_large
 from .metrics import catalogue as catalogue
 from .metrics import cce as cce
 from .metrics import ce2_db as ce2_db
+from .metrics import ce_variational as ce_variational
 from .metrics import ckce as ckce
+from .metrics import corp_mcb as corp_mcb
 from .metrics import cox_intercept as cox_intercept
 from .metrics import cox_slope as cox_slope
 from .metrics import cwce as cwce
@@ -144,6 +148,7 @@ from .metrics import tace as tace
 from .metrics import tce as tce
 from .metrics import tl_ece as tl_ece
 from .metrics import topk_ece as topk_ece
+from .metrics import u_cal as u_cal
 from .metrics import uce as uce
 from .metrics import ucme as ucme
 from .metrics import vce as vce
@@ -156,6 +161,7 @@ from .recalibration import BetaCalibration as BetaCalibration
 from .recalibration import BiasCorrectedTemperature as BiasCorrectedTemperature
 from .recalibration import BoostedCalibration as BoostedCalibration
 from .recalibration import CenteredIsotonicCalibration as CenteredIsotonicCalibration
+from .recalibration import ChainedCalibration as ChainedCalibration
 from .recalibration import ConsistencyCalibration as ConsistencyCalibration
 from .recalibration import CrossVennAbers as CrossVennAbers
 from .recalibration import DirichletCalibration as DirichletCalibration

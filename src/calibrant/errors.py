@@ -33,6 +33,7 @@ __all__ = [
     "LensError",
     "MissingDependencyError",
     "NotFittedError",
+    "PluginError",
     "ProbabilitiesAsLogitsWarning",
     "ProbabilityError",
     "ReversedClassesWarning",
@@ -264,6 +265,10 @@ class FileError(CalibrantError, OSError):
 
 class MissingDependencyError(CalibrantError, ImportError):
     """An optional package is required but not installed."""
+
+
+class PluginError(CalibrantError, ImportError):
+    """A plug-in cannot be imported."""
 
 
 class CalibrantWarning(_Message, UserWarning):

@@ -79,7 +79,7 @@ def test_confidences_in_bins_from_1_over_k(classes: int) -> None:
     assert counted == pytest.approx(
         cal.ece(np.repeat(y, weight), np.repeat(p, weight, axis=0), binning=rule, **words), abs=1e-12
     )
-    for more in ({"metric": "ece"}, {"metric": "ece", "fixed_design": False}):
+    for more in ({"metric": "ece"}, {"metric": "ece", "method": "resampled_scores"}):
         assert 0 < cal.assess(y, p, binning="equal_width:1/K", rng=0, n_resamples=19, **more, **words).pvalue <= 1
     if classes > 2:
         assert cal.vce(y, p, variation="confidence", binning="equal_width:1/K") == pytest.approx(expected, abs=1e-12)
@@ -99,7 +99,7 @@ def test_sketches_take_a_range_in_numbers() -> None:
     y, p = confidences(4)
     rule = EqualWidth(10, range=(0.25, 1))
     assert cal.ece(cal.Sketches.of(y, p), binning=rule) == pytest.approx(cal.ece(y, p, binning=rule), abs=1e-3)
-    with pytest.raises(LensError, match="here K is unknown"):
+    with raises(LensError, "binning"):
         cal.ece(cal.Sketches.of(y, p), binning="equal_width:1/K")
 
 
@@ -316,7 +316,7 @@ def test_one_number_for_all_metrics_gives_way_where_a_metric_cuts_by_other_means
     assert edged["hosmer_lemeshow"] == cal.hosmer_lemeshow(y, p, bins=EDGES)
     assert edged["fce"] == cal.fce(y, p, bins=EDGES)
     for wrong in (0, "swoop", [0, 0.5, 0.4], [0.7, 0.2]):
-        with pytest.raises(ArgumentError, match="bins"):
+        with raises(ArgumentError, "bins"):
             cal.evaluate(y, p, metrics=named, bins=wrong)
 
 
@@ -455,8 +455,3 @@ class TestSmallBins:
         few = cal.calibration_curve(y, score, bins="sweep", binning=EqualMass(min_rows=100)).table
         assert len(few) <= 3
         assert few.rows.min() >= 100
-
-    @pytest.mark.parametrize("least", [0, 2.5, "10", True])
-    def test_the_minimum_is_a_positive_integer(self, least: Any) -> None:
-        with pytest.raises(ArgumentError, match="min_rows"):
-            EqualMass(5, min_rows=least)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.input.predictions import Predictions
+from calibrant.recalibration.choosing import Candidate
 from calibrant.reporting import Report
 from calibrant.reporting.building import report
-from calibrant.reporting.content import CalibratorRow, MetricRow
+from calibrant.reporting.content import MetricRow
 from calibrant.views.resolve import views_of
 from calibrant.views.view import View
 
@@ -42,13 +44,19 @@ def quick_report(y: Any, p: Any, **words: Any) -> Report:
     """A report without anything that takes long, and with an invented row in each table that would be empty."""
     found = report(y, p, metrics=["ece", "brier"], recalibration=False, level=None, n_resamples=19, **words)
     tried = (
-        CalibratorRow("none", False, 0.61, 0.0, None, None, 0.07, None),
-        CalibratorRow("temperature", True, 0.59, 0.02, 0.015, 0.025, 0.005, 0.93),
-        CalibratorRow("isotonic", False, 0.63, -0.02, -0.03, -0.01, 0.006, 0.91),
-        CalibratorRow("matrix", False, None, None, None, None, None, None, "needs more rows"),
+        Candidate("none", 0.61, 0.0, 0.0, 0.0, 0.07),
+        Candidate("temperature", 0.59, 0.02, 0.015, 0.025, 0.005),
+        Candidate("isotonic", 0.63, -0.02, -0.03, -0.01, 0.006),
+        Candidate("matrix", math.inf, -math.inf, -math.inf, math.inf, math.nan, "needs more rows"),
     )
     section = replace(
-        found.recalibration, method="temperature", description="temperature 1.6", entries=tried, reason=""
+        found.recalibration,
+        method="temperature",
+        description="temperature 1.6",
+        entries=tried,
+        before=0.07,
+        after=0.005,
+        reason="",
     )
     return replace(found, recalibration=section)
 

@@ -40,6 +40,8 @@ def test_features_are_searched_after_the_evaluation(run: Run, file: str) -> None
     assert shown[0]["gap"] == pytest.approx(wanted[0].gap)
     assert "For whom?" in run("evaluate", file, "--drop-missing", "--features", "pl*")[1]
     assert run("evaluate", file, "--drop-missing", "--features", "color")[0] == 2
+    code, _, message = run("evaluate", file, "--drop-missing", "--features", "plan,label")
+    assert (code, "--features" in message) == (2, True)
 
 
 def test_a_certificate_is_written_and_verified(run: Run, file: str, tmp_path: Path) -> None:
@@ -52,12 +54,19 @@ def test_a_certificate_is_written_and_verified(run: Run, file: str, tmp_path: Pa
     assert [each["bound"] for each in content["bounds"]] == pytest.approx(
         [e.bound for e in cal.certify(p, level=0.9).bounds]
     )
-    assert run("certify", *options, "--check", path)[0] == 0
-    assert run("certify", *options, "--where", "prob > 0.2", "--check", path)[0] == 1
-    assert run("certify", *options, "--out", path, "--check", path)[0] == 2
+    assert run("verify", *options, "--certificate", path)[0] == 0
+    assert run("verify", *options, "--where", "prob > 0.2", "--certificate", path)[0] == 1
+    assert run("verify", *options, "--level", "0.9", "--certificate", path)[0] == 2
 
 
 @pytest.mark.parametrize(("tolerance", "code"), [("0.5", 0), ("0.01", 1), ("0", 2)])
 def test_a_tolerance_must_be_shown(run: Run, file: str, tolerance: str, code: int) -> None:
     options = ("--drop-missing", "--metric", "calibration_in_the_large", "--tolerance", tolerance)
-    assert run("assess", file, *options)[0] == code
+    exit_code, _, gate = run("assess", file, *options)
+    assert exit_code == code
+    state = {
+        0: "passed: calibration_in_the_large is shown",
+        1: "failed: calibration_in_the_large is not shown",
+        2: "--tolerance",
+    }
+    assert state[code] in gate

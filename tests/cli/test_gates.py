@@ -13,7 +13,7 @@ import calibrant as cal
 from calibrant.cli.conditions import Gates, Place, check, metric_conditions, places_of
 from calibrant.cli.gate_results import annotation
 from calibrant.errors import ArgumentError
-from tests.calling import Run
+from tests.calling import Run, raises
 
 RNG = np.random.default_rng(8)
 SCORES = RNG.beta(2, 2, 400).round(5)
@@ -48,7 +48,7 @@ def test_undefined_values_are_never_a_pass() -> None:
     for fields in ({"value": None, "reason": "why"}, {"value": float("nan")}, {"value": "x"}, {"value": True}, {}):
         checked = check(found, [Place("", {"ece": fields})])
         assert all(each.reason and not each.failed for each in checked)
-        with pytest.raises(ArgumentError, match="cannot be evaluated"):
+        with raises(ArgumentError, "--fail-if"):
             Gates(()).finish(checked, "title")
     infinite = check(found[:1], [Place("", {"ece": {"value": "inf"}})])  # as JSON has it
     assert infinite[0].failed
@@ -66,7 +66,7 @@ def test_groups_are_found_by_their_names() -> None:
     assert chosen("monthly", "contract: monthly", "region: north") == ["(group contract: monthly)"]
     with pytest.raises(ArgumentError, match="names 2 groups; name its column, as in ece@a=yes"):
         chosen("yes", "a: yes", "b: yes")
-    with pytest.raises(ArgumentError, match="unknown group 'u'"):
+    with raises(ArgumentError, "--fail-if"):
         chosen("u", "by: a, x: u")
 
 

@@ -39,6 +39,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"calibrator": cal.TemperatureScaling(), "lens": "class:1"},
         {"calibrator": cal.IsotonicCalibration(), "lens": "band:0.2,0.9"},
     ],
+    "ChainedCalibration": [{"calibrators": (cal.TemperatureScaling(), cal.BetaCalibration(multiclass="pooled"))}],
     "MultiCalibration": [{"min_size": 20}, {"min_size": 20, "held_out": 0}],
     "BoostedCalibration": [{"folds": 2, "depth": 2, "min_rows": 5, "max_rounds": 3}],
     "OnlineCalibration": [{}, {"form": "beta", "bins": 0}],
@@ -259,6 +260,8 @@ def test_two_columns_are_as_one_and_logits_as_probabilities(variant: Variant) ->
     calibrator = made(variant, 2)
     inner = [name for name in calibrator.get_params() if name == "input" or name.endswith("__input")]
     calibrator = copy.deepcopy(calibrator).set_params(**dict.fromkeys(inner, "logit"))
+    if isinstance(calibrator, cal.ChainedCalibration):
+        calibrator.calibrators[0].set_params(input="logit")
     words = [beside(calibrator, p) for p in (given, new)]
     logits = [np.log(each.p / (1 - each.p)) for each in (given, new)]
     with warnings.catch_warnings():

@@ -23,7 +23,7 @@ from calibrant.inference.grades import grade_tests
 from calibrant.inference.power_analysis import power
 from calibrant.monitoring.changepoint import locate_change, start_detector
 from calibrant.monitoring.drift import score_drift
-from calibrant.monitoring.labelfree import confidence_summary, estimate_accuracy, read_change
+from calibrant.monitoring.labelfree import confidence_summary, read_change
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.sequential import start_eprocess
 from calibrant.reporting import html
@@ -82,7 +82,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "interval": lambda: cal.interval(Y, P, metric="ece", rng=0, n_resamples=200),
     "power": lambda: power("brier", 100, deviation=0.1, repeats=100),
     "internal validation": lambda: cal.clinical.internal_validation(
-        Constant(), np.zeros((400, 1)), Y, n_resamples=2, rng=0, metrics=["brier", "cox_slope"]
+        Constant(), np.zeros((400, 1)), Y, resamples=2, rng=0, metrics=["brier", "cox_slope"]
     ),
     "precision": lambda: cal.inference.precision_sample_size((2, 8), prevalence=0.4),
     "grades": lambda: grade_tests(cal.Predictions(Y, P, groups=np.digitize(P, [0.3, 0.7]))),
@@ -122,7 +122,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "change": lambda: read_change(P[:200], P[200:]),
     "drift": lambda: score_drift(P[:200], np.sqrt(P[200:]), rng=0)["psi"],
     "drift report": lambda: score_drift(P[:200], np.sqrt(P[200:]), rng=0),
-    "accuracy": lambda: estimate_accuracy(KP.max(axis=1), method="average_confidence"),
+    "performance": lambda: cal.monitoring.estimate_performance((Y, P), P, n_resamples=20),
     "change point": lambda: locate_change([cal.Sketch.of(Y, P)] * 3),
     "e-process": lambda: start_eprocess(lens="binary").update(cal.Sketch.of(Y, P)),
     "detector": lambda: start_detector(run_length=100, lens="binary").update(cal.Sketch.of(Y, P)),

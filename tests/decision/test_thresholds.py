@@ -11,11 +11,9 @@ from scipy import stats
 
 import calibrant as cal
 from calibrant.decision.thresholds import choose_threshold
-from tests.calling import call, raises
+from tests.calling import call
+from tests.checked import S_ROWS as S
 
-S_CONFIDENCE = [0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5]
-S_ERROR = [0, 0, 1, 0, 0, 1, 0, 1, 0, 1]
-S: dict[str, Any] = {"y_true": [1 - e for e in S_ERROR], "y_prob": S_CONFIDENCE, "input": "confidence"}
 LEVELS: dict[str, Any] = {"input": "confidence", "guarantee": 0.9}
 
 
@@ -261,8 +259,6 @@ def test_losses_between_zero_and_one() -> None:
         ).risk
         == 0
     )
-    with pytest.raises(cal.errors.InputError, match="between 0 and 1"):
-        call(choose_threshold, right, confidence, loss=5 * loss + 1, accuracy=0.8, **LEVELS)
 
 
 def test_a_sketch_and_soft_labels_will_do() -> None:
@@ -286,23 +282,3 @@ def test_results_speak() -> None:
     assert found.to_dict()["tests"][0]["threshold"] == 0.9
     assert found.accepts([0.79, 0.8, 0.9]).tolist() == [False, True, True]
     assert not call(choose_threshold, **S, accuracy=0.95).accepts([0.99]).any()
-
-
-def test_bad_requests_are_named() -> None:
-    with raises(cal.errors.ArgumentError, "accuracy"):
-        call(choose_threshold, **S)
-    with raises(cal.errors.ArgumentError, "accuracy"):
-        call(choose_threshold, **S, accuracy=0.9, coverage=0.5)
-    with pytest.raises(cal.errors.ArgumentError, match="guarantee"):
-        call(choose_threshold, **S, accuracy=0.9, guarantee=95)
-    with pytest.raises(cal.errors.ArgumentError, match="method"):
-        call(choose_threshold, **S, accuracy=0.9, method="best")  # type: ignore[arg-type]
-    with raises(cal.errors.ArgumentError, "method"):
-        call(choose_threshold, **S, coverage=0.9, method="sgr")
-    for grid in (None, [0.5, 0.6]):
-        with raises(cal.errors.ArgumentError, "grid"):
-            call(choose_threshold, **S, method="fixed", grid=grid)
-    with pytest.raises(cal.errors.InputError, match="grid"):
-        call(choose_threshold, **S, method="fixed", grid=math.nan)
-    with raises(cal.errors.WeightsNotSupportedError, "sample_weight"):
-        call(choose_threshold, **S, accuracy=0.9, sample_weight=np.arange(1, 11))

@@ -13,17 +13,8 @@ import calibrant as cal
 from calibrant.clinical import ClinicalSummary
 from calibrant.clinical.performance import one_event, statistics
 from calibrant.clinical.summary_intervals import influences, standard_error
-from calibrant.errors import (
-    ArgumentError,
-    GroupError,
-    HardPredictionsWarning,
-    InputError,
-    InputTypeError,
-    LabelError,
-    LensError,
-    ProbabilityError,
-)
-from tests.calling import call
+from calibrant.errors import ArgumentError, HardPredictionsWarning
+from tests.calling import call, raises
 
 # Distances of the curve are without an interval where a test is not about theirs: nothing else is resampled.
 FAST: dict[str, Any] = {"level": 0.5, "n_resamples": 0}
@@ -81,7 +72,7 @@ def test_every_interval_holds_its_estimate_and_has_a_method() -> None:
     assert "method" in frame.columns
     assert "<table>" in found._repr_html_()
     assert "Calibration slope" in repr(found)
-    with pytest.raises(ArgumentError, match="not in the summary"):
+    with raises(ArgumentError, "name"):
         found["nothing"]
 
 
@@ -129,8 +120,6 @@ def test_clusters_widen_the_intervals() -> None:
     )
     whole = call(cal.clinical.summary, y, p, groups=patient, cluster=True, **DRAWN)
     assert [row.low for row in counted.rows] == pytest.approx([row.low for row in whole.rows], nan_ok=True)
-    with pytest.raises(GroupError, match="required"):
-        cal.clinical.summary(y, p, cluster=True)
 
 
 def test_one_outcome_only() -> None:
@@ -205,7 +194,7 @@ def test_few_rows(n: int) -> None:
         assert row.value is not None or row.note, row.id
 
 
-def test_labels_lenses_and_bad_input() -> None:
+def test_labels_and_lenses() -> None:
     y, p = _data(60)
     named = np.where(y == 1, "died", "alive")
     found = call(cal.clinical.summary, named, p, pos_label="died", **FAST)
@@ -213,21 +202,7 @@ def test_labels_lenses_and_bad_input() -> None:
     assert "of died" in repr(found)
     assert found["slope"].value == call(cal.clinical.summary, y, p, **FAST)["slope"].value
     three = np.column_stack([p / 2, p / 2, 1 - p])
-    with pytest.raises(LensError, match="one event"):
-        call(cal.clinical.summary, y, three, **FAST)
     assert call(cal.clinical.summary, 2 * y, three, lens="class:2", **FAST).events == y.sum()
-    with pytest.raises(LensError, match="one event"):
-        call(cal.clinical.summary, y, three, lens="classwise", **FAST)
-    with pytest.raises(LabelError, match="soft"):
-        call(cal.clinical.summary, p, p, soft=True, **FAST)
-    with pytest.raises(InputError, match="y_prob"):
-        call(cal.clinical.summary, y, np.where(np.arange(60) == 7, np.nan, p), **FAST)
-    with pytest.raises(InputTypeError, match="several models"):
-        cal.clinical.summary(y, {"a": p, "b": p})
-    with pytest.raises(ArgumentError, match="smoother"):
-        cal.clinical.summary(y, p, smoother="spline")
-    with pytest.raises(ArgumentError, match="level"):
-        cal.clinical.summary(y, p, level=95)
     assert isinstance(call(cal.clinical.summary, y, p, **FAST), ClinicalSummary)
 
 
@@ -250,8 +225,6 @@ def test_without_resamples_only_closed_forms_have_intervals() -> None:
     assert found["ici"].value is not None
     assert found["ici"].low is None
     assert cal.clinical.summary([1], [0.5], n_resamples=0)._title() == "Clinical summary: 1 patient, 1 event"
-    with pytest.raises(ArgumentError, match="at least 200 for a level"):
-        cal.clinical.summary(data.y_true, data.y_prob, n_resamples=5)
 
 
 def test_a_perfect_model_has_no_intervals_of_width_0() -> None:
@@ -288,12 +261,3 @@ def test_the_flexible_curve_notes_risks_left_out_of_its_slope() -> None:
     assert found.notes[0] in str(found)
     assert found.to_dict()["notes"] == list(found.notes)
     assert cal.figures.flexible_calibration_curve(y_true, risk.clip(0.01, 0.99)).notes == ()
-
-
-@pytest.mark.parametrize(
-    ("scores", "words"),
-    [([0.1, None, 0.3], "missing value"), ([0.1, math.nan], "missing value"), ([10, 20, 30], "divide by 100")],
-)
-def test_risks_of_a_pilot_sample_that_cannot_be_used(scores: Any, words: str) -> None:
-    with pytest.raises(ProbabilityError, match=words):
-        cal.inference.precision_sample_size(scores)

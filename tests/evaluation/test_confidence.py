@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import InputTypeError, ProbabilityError, UndefinedMetricError
 from calibrant.sketches.collection import Sketches
 
 SHARES = (0.5, 0.9, 0.99)
@@ -132,12 +131,3 @@ def test_sketches_agree_up_to_one_cell(lenses: list[str]) -> None:
     assert found is not None
     assert found.top_label == pytest.approx(exact.top_label, abs=1 / 19_200)
     assert found.positive == pytest.approx(exact.positive, abs=1 / 19_200)
-
-
-def test_bad_input_is_named() -> None:
-    with pytest.raises(ProbabilityError, match="y_prob: missing value in row 1"):
-        cal.evaluation.confidence_summary([0.2, np.nan])
-    with pytest.raises(UndefinedMetricError, match="y_prob: multilabel predictions have no top label"):
-        cal.evaluation.confidence_summary(cal.Predictions([[0, 1]], [[0.2, 0.7]], multilabel=True))
-    with pytest.raises(InputTypeError, match="sample_weight: cannot be combined with Predictions"):
-        cal.evaluation.confidence_summary(cal.Predictions([0, 1], [0.2, 0.7]), sample_weight=[1, 2])

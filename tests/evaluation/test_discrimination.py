@@ -8,6 +8,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import UndefinedMetricError
 from calibrant.evaluation import auroc, average_precision
+from tests.calling import raises
 
 metrics = pytest.importorskip("sklearn.metrics")
 
@@ -76,10 +77,10 @@ def test_soft_labels_are_weights() -> None:
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_class_alone_is_undefined(function: object, label: int) -> None:
     assert callable(function)
-    with pytest.raises(UndefinedMetricError, match="only one class occurs"):
+    with raises(UndefinedMetricError, "y_true"):
         function([label] * 5, [0.1, 0.2, 0.3, 0.4, 0.5])
 
 
 def test_confidences_alone_are_not_enough() -> None:
-    with pytest.raises(UndefinedMetricError, match="confidence"):
+    with raises(UndefinedMetricError, "y_prob"):
         auroc(cal.Predictions([True, False], [0.8, 0.6], input="confidence"))

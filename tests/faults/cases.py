@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,3 +27,16 @@ def with_entry(values: Any, place: Any, value: Any, dtype: Any = np.float64) -> 
     array = np.array(values, dtype=dtype)
     array[place] = value
     return array
+
+
+Options = Mapping[str, dict[str, Any]]
+
+
+def varied(title: str, options: Options, function: Any, *arguments: Any, **keywords: Any) -> dict[str, Call]:
+    """A case for each name of the options, which are passed with the keywords."""
+    return {f"{title}, {name}": partial(function, *arguments, **keywords | own) for name, own in options.items()}
+
+
+def each(title: str, values: Iterable[Any], function: Any, *arguments: Any, keyword: str) -> dict[str, Call]:
+    """A case for each value of a keyword."""
+    return {f"{title} {value!r}": partial(function, *arguments, **{keyword: value}) for value in values}

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pickle
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,18 +14,13 @@ import pytest
 import calibrant as cal
 from tests.in_turn import in_turn
 
-from . import bad_labels, bad_lenses, bad_monitoring, bad_options, bad_probabilities, bad_rows, bad_sketches
 from .cases import Call
 
-TABLES = {
-    "probabilities": bad_probabilities.TABLE,
-    "labels": bad_labels.TABLE,
-    "rows": bad_rows.TABLE,
-    "options": bad_options.TABLE,
-    "lenses": bad_lenses.TABLE,
-    "sketches": bad_sketches.TABLE,
-    "monitoring": bad_monitoring.TABLE,
-}
+TITLES = (
+    "probabilities", "labels", "rows", "options", "lenses", "sketches", "inference", "decisions", "clinical", "metrics",
+    "calibrators", "monitoring",
+)  # fmt: skip
+TABLES = {title: import_module(f"tests.faults.bad_{title}").TABLE for title in TITLES}
 CASES = {f"{title}, {name}": call for title, table in TABLES.items() for name, call in table.items()}
 STORED = Path(__file__).with_name("messages.txt")
 

@@ -616,6 +616,6 @@ def test_store_of_a_later_format_is_refused(monitor: Monitor) -> None:
     connection = sqlite3.connect(monitor.path)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    problem = r"watch\.db: has format 99; this version of calibrant reads format 7; use the version that wrote it"
+    problem = r"watch\.db: has format 99; this version of calibrant reads format 8; use the version that wrote it"
     with pytest.raises(FileError, match=problem):
         Monitor.open(monitor.path)

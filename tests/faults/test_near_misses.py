@@ -166,7 +166,7 @@ def test_first_bad_row_of_many_columns_is_named(value: float, words: str, column
 
 @pytest.mark.parametrize("binning", ["equal_width", [0, 0.5, 1]])
 def test_bins_of_no_rows_have_no_value(binning: Any) -> None:
-    with pytest.raises(cal.errors.UndefinedMetricError, match="there are no rows"):
+    with raises(cal.errors.UndefinedMetricError, "ece"):
         cal.ece(cal.Sketch.empty("binary"), **({"binning": binning} if isinstance(binning, str) else {"bins": binning}))
 
 

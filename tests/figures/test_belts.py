@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 import calibrant as cal
 from calibrant.errors import UndefinedMetricError
 from calibrant.figures.belts import _ranges
-from tests.calling import call
+from tests.calling import call, raises
 
 SIM = cal.inference.make_miscalibrated(150, warp=cal.inference.simulation.temperature(2.0), distribution=(2, 4), rng=1)
 Y, P = np.asarray(SIM.y_true), np.asarray(SIM.y_prob)
@@ -84,10 +84,10 @@ def test_ranges() -> None:
 
 
 def test_unfriendly_data() -> None:
-    with pytest.raises(UndefinedMetricError, match="distinct"):
+    with raises(UndefinedMetricError, "giviti_test"):
         call(cal.figures.calibration_belt, np.arange(40) % 2, np.full(40, 0.3), **FAST)
     separated = np.sort(P) > 0.4
-    with pytest.raises(UndefinedMetricError, match="separates"):
+    with raises(UndefinedMetricError, "calibration_belt"):
         call(cal.figures.calibration_belt, separated.astype(int), np.sort(P), **FAST)
     tied = call(cal.figures.calibration_belt, Y, np.clip(np.round(P, 1), 0.05, 0.95), **FAST)
     assert (tied.low[1] < tied.high[1]).all()

@@ -15,6 +15,7 @@ import pytest
 from calibrant import figures
 
 pytest.importorskip("matplotlib")
+from matplotlib import pyplot
 from PIL import Image
 
 import make_gallery as gallery
@@ -57,7 +58,7 @@ def assert_picture(data: bytes) -> None:
 
 def test_every_figure_is_in_the_gallery() -> None:
     wanted = public_figures()
-    assert len(wanted) == 22
+    assert len(wanted) == 23
     code = "\n".join(entry.code for entry in gallery.ENTRIES)
     shown = {getattr(figures, name) for name in wanted if f"cal.figures.{name}(" in code or f"cal.{name}(" in code}
     assert {name for name in wanted if getattr(figures, name) not in shown} == set()
@@ -102,6 +103,7 @@ def test_code_draws_its_picture(name: str) -> None:
 def test_all_code_runs() -> None:
     for entry in gallery.ENTRIES:
         assert_picture(gallery.png_of(gallery.drawn(entry, start())))
+        pyplot.close("all")
 
 
 def test_no_score_below_one_is_named_one() -> None:

@@ -59,6 +59,12 @@ FIGURES: dict[str, tuple[Any, int]] = {
     "uce": (figures.uce_diagram(Y, P), 1),
     "stability": (figures.stability_diagram(Y, P, values=[2, 5, 10], n_resamples=3), 1),
     "forest": (figures.forest_diagram(POOLED), 1),
+    "curves": (
+        figures.curves_diagram(
+            cal.Predictions(EVENT.y_true, EVENT.y_prob, groups=np.arange(len(EVENT.y_true)) % 3), points=9
+        ),
+        1,
+    ),
     "survival": (
         figures.survival_diagram(EVENT.y_prob, time=TIME, event=TIME < 15, horizon=5, n_resamples=5),
         1,

@@ -18,6 +18,7 @@ Y, P = EVENT.y_true, EVENT.y_prob
 MANY = cal.inference.make_calibrated(200, distribution=[0.3] * 6, classes=6, rng=5)
 K, Q = MANY.y_true, MANY.y_prob
 TREE = {"animal": {"pet": [0, 1], "wild": [2]}, "thing": {"car": [3, 4], "ship": [5]}}
+NO_WILD, WILD = (K[K != 2], Q[K != 2]), {"hierarchy": TREE, "level": 2, "given": "wild"}
 SOFT = cal.Predictions(np.full((2, 6), 1 / 6), Q[:2], soft=True)
 CONFIDENCE = cal.Predictions([0, 1], [0.6, 0.7], input="confidence")
 SKETCH = cal.Sketch.of(Y, P)
@@ -30,6 +31,8 @@ risk, murphy = figures.risk_coverage_diagram, figures.murphy_diagram
 spans, flexible = figures.interval_error_diagram, figures.flexible_calibration_curve
 decision, survival, forest = figures.decision_curve, figures.survival_diagram, figures.forest_diagram
 stability, belt = figures.stability_diagram, figures.calibration_belt
+# Without intervals, which tests of refusals have no use for.
+DIAGRAM, PANELS = line(Y, P, level=None), panels(Y, PAIR, level=None)
 REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
     (line, (Y, P), {"kind": "pie"}, errors.ArgumentError, "kind"),
     (line, (Y, P), {"uncertainty": "magic"}, errors.ArgumentError, "uncertainty"),
@@ -44,16 +47,22 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (line, (Y, P), {"uncertainty": "band", "sample_weight": P + 1}, errors.WeightsNotSupportedError, "sample_weight"),
     (line, (SKETCH, P), {}, errors.InputTypeError, "y_true"),
     (line, (SKETCH,), {"lens": "top_label"}, errors.LensError, "lens"),
-    (line(Y, P).plot, ("here",), {}, errors.InputTypeError, "ax"),
-    (line(Y, P).plot, (), {"counts": "bars"}, errors.ArgumentError, "counts"),
-    (line(Y, P).plot, (), {"scale": "log"}, errors.ArgumentError, "scale"),
+    (DIAGRAM.plot, ("here",), {}, errors.InputTypeError, "ax"),
+    (DIAGRAM.plot, (), {"counts": "bars"}, errors.ArgumentError, "counts"),
+    (DIAGRAM.plot, (), {"scale": "log"}, errors.ArgumentError, "scale"),
     (panels, (Y, P), {}, errors.InputTypeError, "models"),
     (panels, (Y,), {}, errors.InputTypeError, "y_true"),
     (panels, (Y, {}), {}, errors.InputTypeError, "models"),
-    (panels(Y, PAIR).plot, (3,), {}, errors.InputTypeError, "figure"),
-    (panels(Y, PAIR).plot, (), {"layout": "heap"}, errors.ArgumentError, "layout"),
-    (panels(Y, PAIR, kind="bars").plot, (), {"layout": "overlay"}, errors.ArgumentError, "layout"),
-    (panels(Y, {str(k): P for k in range(8)}).plot, (), {"layout": "overlay"}, errors.ArgumentError, "layout"),
+    (PANELS.plot, (3,), {}, errors.InputTypeError, "figure"),
+    (PANELS.plot, (), {"layout": "heap"}, errors.ArgumentError, "layout"),
+    (panels(Y, PAIR, kind="bars", level=None).plot, (), {"layout": "overlay"}, errors.ArgumentError, "layout"),
+    (
+        panels(Y, {str(k): P for k in range(8)}, level=None).plot,
+        (),
+        {"layout": "overlay"},
+        errors.ArgumentError,
+        "layout",
+    ),
     (classes, (K, Q), {"show": "cat"}, errors.ArgumentError, "show"),
     (classes, (K, Q), {"show": [9]}, errors.ArgumentError, "show"),
     (classes, (K, Q), {"show": 0}, errors.ArgumentError, "show"),
@@ -82,13 +91,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (groups, (SOFT,), {"hierarchy": TREE, "rows": "label"}, errors.LensError, "rows"),
     (confidences, (K, {"a": Q, "b": Q}), {"hierarchy": TREE}, errors.ArgumentError, "given"),
     (confidences, (K, Q), {"hierarchy": TREE, "given": "fish"}, errors.ArgumentError, "given"),
-    (
-        confidences,
-        (K[K != 2], Q[K != 2]),
-        {"hierarchy": TREE, "level": 2, "given": "wild"},
-        errors.UndefinedMetricError,
-        "group_confidence_diagram",
-    ),
+    (confidences, NO_WILD, WILD, errors.UndefinedMetricError, "group_confidence_diagram"),
     (risk, (K, Q), {"risk": "both"}, errors.ArgumentError, "risk"),
     (risk, (K, Q), {"lens": "classwise"}, errors.LensError, "lens"),
     (risk, (K, {}), {}, errors.ArgumentError, "y_prob"),

@@ -15,8 +15,6 @@ from calibrant.inference.bands import CalibrationBand, calibration_band
 from calibrant.inference.multiplicity import combine_pvalues
 from tests.calling import raises
 
-from .test_assess import A
-
 
 def slow_band(y: Any, p: Any, alpha: float, method: str) -> tuple[list[float], list[float]]:
     """Every run of distinct scores, one by one."""
@@ -150,22 +148,10 @@ def test_degenerate_data_have_a_band(method: Any, y: list[int], p: list[float]) 
     assert band.covers_diagonal
 
 
-def test_bad_arguments_are_named() -> None:
-    y, p = A
-    with pytest.raises(cal.errors.WeightsNotSupportedError):
-        calibration_band(y, p, sample_weight=[1, 2, 1, 1])
-    with pytest.raises(cal.errors.UndefinedMetricError, match="soft"):
-        calibration_band(cal.Predictions([0.2, 0.5, 0.5, 1.0], p, soft=True))
-    for words in ({"alpha": 0}, {"digits": 0}, {"digits": 16}, {"method": "normal"}):
-        with pytest.raises(cal.errors.ArgumentError):
-            calibration_band(y, p, **words)
-    rng = np.random.default_rng(0)
-    with pytest.raises(cal.errors.ArgumentError, match="fewer"):
-        calibration_band(np.zeros(30_000, int), rng.random(30_000), digits=15)
+def test_a_band_is_about_one_event_and_not_too_many_scores() -> None:
+    with raises(cal.errors.ArgumentError, "digits"):
+        calibration_band(np.zeros(30_000, int), np.random.default_rng(0).random(30_000), digits=15)
     rows = np.full((4, 3), 1 / 3)
-    for lens in ("classwise", "canonical"):
-        with pytest.raises(cal.errors.LensError):
-            calibration_band([0, 1, 2, 0], rows, lens=lens)
     assert calibration_band([0, 1, 2, 0], rows, lens="class:1").lens == "class:1"
 
 
@@ -188,11 +174,3 @@ def test_combined_p_values_at_the_ends() -> None:
         assert combine_pvalues([1, 1], method) == pytest.approx(1)
         assert combine_pvalues([0.3], method) == pytest.approx(0.3, rel=1e-12)
     assert combine_pvalues([0.8, 0.9]) == 1
-    with raises(cal.errors.ArgumentError, "method"):
-        combine_pvalues([0.1], "holm")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("values", [[], [1.5], [-0.1], [math.nan], "abc", [[0.1]], None])
-def test_bad_p_values_are_named(values: Any) -> None:
-    with pytest.raises(cal.errors.ArgumentError, match="pvalues"):
-        combine_pvalues(values)

@@ -38,16 +38,7 @@ def test_enumerated_it_is_the_expected_value(metric: str) -> None:
 
 @pytest.mark.parametrize(
     "metric",
-    [
-        "ecd",
-        "spiegelhalter_z",
-        "calibration_in_the_large",
-        "hosmer_lemeshow",
-        "ecce_mad",
-        "ecce_r",
-        "bbt",
-        "skce_uq",
-    ],
+    ["ecd", "spiegelhalter_z", "calibration_in_the_large", "hosmer_lemeshow", "ecce_mad", "ecce_r", "bbt", "skce_uq"],
 )
 def test_closed_forms_agree_with_simulation(metric: str) -> None:
     closed = cal.assess(MANY.y_true, MANY.y_prob, metric=metric, n_resamples=200, rng=0)

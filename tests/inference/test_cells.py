@@ -66,14 +66,13 @@ def test_rows_drawn_in_cells_have_the_distribution_of_rows(metric: str, distribu
     same_law(found.sample, single.sample)
 
 
-@pytest.mark.parametrize("fixed_design", [True, False])
-def test_counts_and_several_classes(fixed_design: bool) -> None:
+@pytest.mark.parametrize("method", ["consistency", "resampled_scores"])
+def test_counts_and_several_classes(method: str) -> None:
     y, p = rows("rare", 2000)
     words: dict[str, Any] = {
         "metric": "ece_em",
-        "method": "consistency",
+        "method": method,
         "n_resamples": 200,
-        "fixed_design": fixed_design,
     }
     counts = np.random.default_rng(0).integers(1, 5, 2000)
     sure = rows("sure", 4000)[1]

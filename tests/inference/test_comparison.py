@@ -27,7 +27,7 @@ def test_rows_that_differ_between_models_are_no_pairs() -> None:
     y, models = two_models()
     with raises(cal.errors.ShapeError, "models"):
         cal.compare(y, models, where=cal.select.output(low=0.8), n_resamples=50)
-    with pytest.raises(cal.errors.ShapeError, match="different rows"):
+    with raises(cal.errors.ShapeError, "models"):
         cal.compare(y, {**models, "c": models["a"]}, where=cal.select.output(low=0.95) | cal.select.output(high=0.7))
 
 
@@ -159,15 +159,8 @@ def test_replicates_from_few_columns_are_those_of_whole_rows(
             assert [own[name] for name in numbers] == pytest.approx([wanted[name] for name in numbers], rel=1e-9)
 
 
-def test_errors_name_the_model() -> None:
+def test_errors_about_labels_name_no_model() -> None:
     y, p = np.arange(40) % 2, np.linspace(0.1, 0.9, 40)
-    with pytest.raises(cal.errors.ShapeError, match=r"^models: 'new' has 30 rows"):
-        cal.compare(y, {"old": p, "new": p[:30]})
-    above = r"y_prob: .* in row 3 of model 'new'"
-    with pytest.raises(cal.errors.ProbabilityError, match=above):
-        cal.compare(y, {"old": p, "new": np.where(np.arange(40) == 3, 1.5, p)})
-    with pytest.raises(cal.errors.ShapeError, match=r"^y_prob: 'new' has 30 rows"):
-        cal.figures.murphy_diagram(y, {"old": p, "new": p[:30]})
     with pytest.raises(cal.errors.LabelError) as labels:
         cal.compare([*y[:-1], 7], {"old": p, "new": p})
     assert "model" not in str(labels.value)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-from tests.calling import raises
 
 NEES_OF_ONE = ([1, 2, 0, -1], [0, 1, 1, 1], [1, 4, 0.25, 2.0])
 
@@ -142,26 +140,3 @@ def test_rows_that_a_smaller_level_requires() -> None:
     for n, alpha, marked in ((20, 0.05, False), (19, 0.05, True), (47, 0.01, True), (48, 0.01, False), (19, 0.5, True)):
         alone = cal.inference.assess_density(-values[:n], 1.0, alpha=alpha)
         assert ("approximate" in alone.null_distribution) == marked
-
-
-GAUSSIAN, DENSITY = cal.inference.assess_gaussian, cal.inference.assess_density
-BAD: list[tuple[Any, str, Callable[[], Any]]] = [
-    (cal.errors.ArgumentError, "metric", lambda: GAUSSIAN(1, 1, 1, metric="nis")),
-    (cal.errors.ArgumentError, "alternative", lambda: GAUSSIAN([1], [1], [1], alternative="upper")),
-    (cal.errors.ArgumentError, "alpha", lambda: DENSITY([1, 2], 1, alpha=5)),
-    (cal.errors.InputError, "mean", lambda: GAUSSIAN([1, 2], [1, math.nan], 1)),
-    (cal.errors.InputError, "log_density", lambda: DENSITY([1, math.inf], 1)),
-    (cal.errors.InputError, "cov", lambda: GAUSSIAN([1, 2], [1, 3], [1, -1])),
-    (cal.errors.ShapeError, "mean", lambda: GAUSSIAN([1, 2], [1], [1, 1])),
-    (cal.errors.ShapeError, "entropy", lambda: DENSITY([1, 2], [1, 2, 3])),
-    (cal.errors.UndefinedMetricError, "assess_density", lambda: DENSITY([1], 1)),
-    (cal.errors.UndefinedMetricError, "assess_density", lambda: DENSITY([1, 1], 1)),
-    (cal.errors.InputError, "cov", lambda: GAUSSIAN(np.ones((3, 3)), np.zeros((3, 3)), np.full((3, 3), 2.0))),
-    (cal.errors.InputError, "cov", lambda: GAUSSIAN(np.ones((2, 2)), np.zeros((2, 2)), [[1, 2], [3, 4]])),
-]
-
-
-@pytest.mark.parametrize(("error", "argument", "call"), BAD, ids=[argument for _, argument, _ in BAD])
-def test_bad_input_is_named(error: Any, argument: str, call: Callable[[], Any]) -> None:
-    with raises(error, argument):
-        call()

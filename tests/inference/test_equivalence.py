@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import CalibrantError
 
 RNG = np.random.default_rng(0)
 P = RNG.random(600)
@@ -33,26 +32,3 @@ def test_an_error_has_one_limit_and_ece_is_the_default():
     assert found.null_hypothesis == "ece is at least 0.2000"
     assert not cal.assess(Y, P**4, tolerance=0.05).rejected
     assert cal.assess(Y, P).metric == "ecce_mad"
-
-
-@pytest.mark.parametrize(
-    ("argument", "keywords"),
-    [
-        ("tolerance", {"metric": "brier"}),
-        ("tolerance", {"method": "consistency"}),
-        ("tolerance", {"tolerance": 0}),
-        ("tolerance", {"alternative": "less"}),
-        ("alpha", {"alpha": 0.6}),
-        ("n_resamples", {"n_resamples": 200}),
-    ],
-)
-def test_errors_name_the_argument(argument, keywords):
-    with pytest.raises(CalibrantError) as error:
-        cal.assess(Y, P, **{"tolerance": 0.1, **keywords})
-    assert error.value.argument == argument
-
-
-def test_an_interval_of_the_bootstrap_proves_nothing():
-    soft = cal.Predictions(np.clip(P + 0.01, 0, 1), P, soft=True)
-    with pytest.raises(CalibrantError, match="not proven"):
-        cal.assess(soft, metric="ece", tolerance=0.1, n_resamples=200)

@@ -78,7 +78,10 @@ def test_counts_per_score_are_binomial(deep: bool) -> None:
     assert sampler.total == 400
     assert_allclose(sampler.rows, [(p == score).sum() for score in np.unique(p)])
     drawn = np.array(
-        [counts_of(sampler.null(generator(0, b), True).views(cal.ece, {})[0]) for b in range(2000 if deep else 300)]  # type: ignore[arg-type]
+        [
+            counts_of(sampler.resample(generator(0, b), "outcomes").views(cal.ece, {})[0])
+            for b in range(2000 if deep else 300)
+        ]  # type: ignore[arg-type]
     )
     expected = sampler.rows * sampler.score
     error = np.sqrt(expected * (1 - sampler.score) / len(drawn))

@@ -174,7 +174,7 @@ def test_bins_that_cannot_vary_are_no_degrees_of_freedom() -> None:
     assert_allclose(found.pvalue, alone.pvalue)
     sure = cal.assess([0, 1] * 20, [0.0, 1.0] * 20, metric="hosmer_lemeshow", n_resamples=19, rng=0)
     assert sure.pvalue == 1
-    with pytest.raises(UndefinedMetricError, match="no degree of freedom"):
+    with raises(UndefinedMetricError, "hosmer_lemeshow"):
         cal.assess([0, 1] * 20, [0.0, 1.0] * 20, metric="hosmer_lemeshow", method="chi_square")
 
 

@@ -61,11 +61,6 @@ def test_whole_groups_and_soft_labels_are_resampled() -> None:
     assert cal.interval(data, metric="ece", cluster=True, n_resamples=200).method == "bootstrap"
     soft = cal.Predictions(0.8 * y + 0.1, p, soft=True)
     assert cal.interval(soft, metric="ece", n_resamples=200).method == "bootstrap"
-    with pytest.raises(cal.errors.ArgumentError) as caught:
-        cal.interval(soft, metric="ece", method="inversion", n_resamples=200)
-    assert caught.value.argument == "method"
-    with pytest.raises(cal.errors.ArgumentError):
-        cal.interval(y, p, metric="brier", method="inversion", n_resamples=200)
 
 
 def shapes(metric: str, k: int) -> tuple[Entries, Any]:
@@ -124,7 +119,7 @@ def test_labels_follow_other_probabilities() -> None:
     y, p = several(3000, 3, 0)
     sampler = PredictionSampler(cal.Predictions(y, p))
     other = np.tile([0.7, 0.2, 0.1], (3000, 1))
-    drawn = sampler.with_chance(other).null(np.random.default_rng(0), True)
+    drawn = sampler.with_chance(other).resample(np.random.default_rng(0), "outcomes")
     labels = drawn.views(cal.mdca, {})[0].labels
     np.testing.assert_allclose(np.bincount(labels) / 3000, [0.7, 0.2, 0.1], atol=0.03)
     assert sampler.chance is sampler.predictions.probs

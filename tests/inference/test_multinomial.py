@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
 import calibrant as cal
-from calibrant.errors import BoundaryScoresWarning, CalibrantError
-from tests.calling import call
+from calibrant.errors import BoundaryScoresWarning
 
 DATA = cal.inference.make_miscalibrated(
     800, warp=cal.inference.simulation.temperature(1.6), distribution=(2, 1, 1.5, 1), rng=4
@@ -112,21 +110,6 @@ def test_separated_classes_and_collinear_ratios_are_named_and_the_rest_is_kept()
     line = cal.inference.multinomial_recalibration(labels, probs)
     assert "collinear" in line.full.reason
     assert np.isfinite(line.own.slopes).all()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "keywords", "words"),
-    [
-        ((Y, P), {"reference": 7}, "reference"),
-        ((Y, P), {"level": 95}, "level: "),
-        ((P, P), {"soft": True}, "one hard label"),
-        (([0, 1, 0], P[:3]), {}, "class 2 does not occur"),
-        (([0, 1, 0], [0.2, 0.7, 0.4]), {"input": "confidence"}, "one hard label"),
-    ],
-)
-def test_errors(arguments: Any, keywords: Any, words: str) -> None:
-    with pytest.raises(CalibrantError, match=words):
-        call(cal.inference.multinomial_recalibration, *arguments, **keywords)
 
 
 def test_bool_labels() -> None:

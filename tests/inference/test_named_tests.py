@@ -25,10 +25,9 @@ from calibrant.inference.seeds import generator
 from calibrant.inference.simplex import SimplexBins
 from calibrant.metrics.registry import OWN_TESTS
 from tests.calling import call, raises
+from tests.checked import A, B, C, D
 
-from .test_assess import ODD, A, B, D
-
-C = ([0, 1, 1, 0], np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.3, 0.5], [0.4, 0.35, 0.25]]))
+from .test_assess import ODD
 
 
 def assessed(data: Any, metric: str, method: str, **options: Any) -> Any:
@@ -506,7 +505,7 @@ def test_whole_vectors_are_tested_at_every_number_of_bins() -> None:
     assert assessed((y, p), "t_cal", "adaptive", lens="canonical", n_resamples=399).rejected
     labels = (rng.random((40, 100, 1)) > p[:100].cumsum(axis=1)).sum(axis=2).clip(0, 9)
     assert sum(assessed((y, p[:100]), "t_cal", "adaptive_joint", **keywords).rejected for y in labels) <= 5
-    with pytest.raises(ArgumentError, match="row by row"):
+    with raises(ArgumentError, "counts"):
         assessed([cal.Predictions(y, p, counts=np.full(600, 20_000))], "t_cal", "adaptive_joint", **keywords)
 
 
@@ -634,7 +633,7 @@ def test_separated_outcomes() -> None:
     score = drift @ np.linalg.solve(columns.T @ ((p * (1 - p))[:, None] * columns), drift)
     assert_allclose(assessed(A, "cox_slope", "score", penalty="firth").detail["chi_square"], score)
     for method in ("wald", "sandwich"):
-        with pytest.raises(UndefinedMetricError, match="separates"):
+        with raises(UndefinedMetricError, "cox_slope"):
             assessed(A, "cox_slope", method, penalty="firth")
 
 
@@ -664,13 +663,13 @@ def test_functions_of_odd_data(case: str) -> None:
 def test_errors_say_what_to_do() -> None:
     with raises(ArgumentError, "alternative"):
         assessed(B, "cox_slope", "lr", alternative="greater")
-    with pytest.raises(UndefinedMetricError, match="consistency"):
+    with raises(UndefinedMetricError, "sbct"):
         assessed(B, "sbct", "chi_square", statistic="l2")
     with raises(ArgumentError, "method"):
         assessed(D, "cox_slope", "lr", lens="classwise", penalty="firth")
-    with pytest.raises(UndefinedMetricError, match="derandomised"):
+    with raises(UndefinedMetricError, "ecmmd"):
         assessed(B, "ecmmd", "normal", derandomised=False)
-    with pytest.raises(UndefinedMetricError, match="too long"):
+    with raises(UndefinedMetricError, "skce_uq"):
         assessed(vectors(2000, 0), "skce_uq", "bootstrap", n_resamples=10**6)
     with pytest.raises(LensError):
         giviti_test(*D, lens="classwise")

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, CalibrantError, ShapeError, UndefinedMetricError
-from tests.calling import raises
 
 SLOPES, ERRORS = [0.82, 1.05, 0.64, 0.91, 1.12], [0.10, 0.12, 0.09, 0.15, 0.11]
 RNG = np.random.default_rng(5)
@@ -85,35 +83,6 @@ def test_text_json_and_names() -> None:
     assert found.names == tuple("abcde")
     assert json.loads(json.dumps(found.to_dict()))["trend"]["slope"] == found.trend.slope  # type: ignore[union-attr]
     assert "very uncertain" in repr(cal.inference.pool_estimates([0, 1], [1, 1]))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "keywords", "error", "words"),
-    [
-        (([1], [0.1]), {}, UndefinedMetricError, "at least two"),
-        (([1, 2], [0.1]), {}, ShapeError, "standard_errors: "),
-        (([1, 2], [0.1, 0]), {}, ArgumentError, "must be positive; got 0 for estimate 1"),
-        (([1, 2], [0.1, -1]), {}, ArgumentError, "must be positive"),
-        (([1, math.nan], [0.1, 1]), {}, ArgumentError, "must be finite"),
-        (("ab", [0.1, 1]), {}, ArgumentError, "estimates: "),
-        (([[1, 2]], [0.1, 1]), {}, ArgumentError, "estimates: "),
-        ((SLOPES, ERRORS), {"method": "dl"}, ArgumentError, "dersimonian_laird"),
-        ((SLOPES, ERRORS), {"interval": "knha"}, ArgumentError, "hartung_knapp"),
-        ((SLOPES, ERRORS), {"level": 95}, ArgumentError, "level"),
-        ((SLOPES, ERRORS), {"covariate": [1] * 5}, UndefinedMetricError, "two distinct"),
-        ((SLOPES, ERRORS), {"covariate": [1, 2]}, ShapeError, "covariate"),
-        ((SLOPES, ERRORS), {"method": "fixed", "interval": "hartung_knapp"}, ArgumentError, "random effects"),
-        ((SLOPES, ERRORS), {"transform": "log"}, ArgumentError, "transform"),
-    ],
-)
-def test_errors(arguments: Any, keywords: Any, error: type[CalibrantError], words: str) -> None:
-    with pytest.raises(error, match=words):
-        cal.inference.pool_estimates(*arguments, **keywords)
-
-
-def test_squares_of_standard_errors_must_not_underflow() -> None:
-    with raises(cal.errors.ArgumentError, "standard_errors"):
-        cal.inference.pool_estimates([1.0, 2.0, 3.0], [1e-200, 1.0, 1.0])
 
 
 def test_missing_prediction_interval_is_noted() -> None:

@@ -18,7 +18,7 @@ from calibrant.inference.resampling import PredictionSampler, values_on_resample
 from calibrant.inference.seeds import generator
 from calibrant.metrics.kernel import pairs
 from calibrant.metrics.kernel.pairs import Cloud, _median_distance
-from tests.calling import call, raises
+from tests.calling import call
 
 Arrays = tuple[np.ndarray, np.ndarray]
 
@@ -68,21 +68,6 @@ def test_counts_are_repeated_rows_when_models_are_compared() -> None:
     assert found.n == counts.sum()
 
 
-def test_one_group_cannot_be_drawn_again() -> None:
-    y, p = [0, 1, 0, 1] * 10, [0.2, 0.7, 0.4, 0.6] * 10
-    with raises(cal.errors.GroupError, "groups"):
-        cal.interval(cal.Predictions(y, p, groups=[1] * 40), metric="brier", cluster=True)
-    with raises(cal.errors.GroupError, "groups"):
-        cal.compare(
-            {"a": cal.Predictions(y, p, groups=[1] * 40), "b": cal.Predictions(y, p, groups=[1] * 40)}, cluster=True
-        )
-    groups = np.repeat([1, 2], 20)
-    with raises(cal.errors.GroupError, "groups"):
-        cal.interval(cal.Predictions(y, p, groups=groups), metric="brier", where=groups == 2, cluster=True)
-    with raises(cal.errors.GroupError, "groups"):
-        cal.compare(y, {"a": p, "b": p}, cluster=True)
-
-
 @pytest.mark.parametrize(("groups", "few"), [(2, True), (19, True), (20, False)])
 def test_few_groups_carry_a_note(groups: int, few: bool) -> None:
     y, p, _, _ = counted()
@@ -106,7 +91,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 def one_by_one(sampler: PredictionSampler, options: dict[str, Any], count: int, seed: int) -> np.ndarray:
     options = with_width_of_data(cal.skce_uq, options, sampler)
-    return np.array([sampler.bootstrap(generator(seed, b)).value(cal.skce_uq, options) for b in range(count)])
+    return np.array([sampler.resample(generator(seed, b), "rows").value(cal.skce_uq, options) for b in range(count)])
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -123,16 +108,26 @@ def test_all_resamples_at_once_are_as_one_by_one(weights: str, options: dict[str
     np.testing.assert_allclose(found, one_by_one(sampler, options, 25, 7), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("weights", [{}, {"sample_weight": 0.1 + np.arange(90) % 7}], ids=["none", "sample_weight"])
-def test_all_simulated_labels_of_two_classes_at_once_are_as_one_by_one(weights: dict[str, Any]) -> None:
-    rng = np.random.default_rng(3)
-    p = np.round(rng.random(90), 2)
-    names = np.array(["bad", "good"])[(rng.random(90) < p).astype(int)]
-    sampler = PredictionSampler(cal.Predictions(names, np.column_stack([p, 1 - p]), classes=["good", "bad"], **weights))
-    found = skce_draws(cal.skce_uq, {}, sampler, "outcomes", 10, 7)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("k", [2, 3, 100])
+@pytest.mark.parametrize("weights", ["none", "counts", "sample_weight"])
+def test_all_simulated_labels_at_once_are_as_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, weights: str, k: int, options: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("calibrant.inference.pair_resampling.TILE", 32)
+    _, p = vectors(90, k)
+    p[40:50], p[:3] = p[30:40], np.eye(k)[[0, 1, 1]]
+    names = np.array([f"c{place:03}" for place in range(k)])
+    words = {} if weights == "none" else {weights: np.arange(90) % 4}
+    own = PredictionSampler(cal.Predictions(np.resize(names, 90), p, classes=names, **words))
+    chance = own.class_chances**2
+    sampler = own.with_chance(chance / chance.sum(axis=1, keepdims=True))
+    found = skce_draws(cal.skce_uq, options, sampler, "outcomes", 10, 7)
     assert found is not None
-    one_each = values_on_resamples([(cal.skce_uq, {})], sampler, "outcomes", range(10), 7)[:, 0]
+    one_each = values_on_resamples([(cal.skce_uq, options)], sampler, "outcomes", range(10), 7)[:, 0]
     np.testing.assert_allclose(found, one_each, rtol=0, atol=1e-12)
+    found = skce_draws(cal.skce_uq, options, sampler, "population", 1, 7)
+    np.testing.assert_allclose(found, sampler.population_value(cal.skce_uq, options), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1001, 1500])

@@ -13,6 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.input.grouping import groups_of, parse_by, split_items
 from calibrant.input.weights import read_groups
+from tests.calling import raises
 
 RNG = np.random.default_rng(0)
 N = 240
@@ -140,9 +141,9 @@ def test_mappings_and_frames_have_one_grouping_in_each_column() -> None:
     assert members(both) == members(grouped("contract, few"))
     with pytest.raises(cal.errors.ShapeError):
         cal.Predictions(FRAME.y, FRAME.p, groups=np.zeros((N, 2)))
-    with pytest.raises(cal.errors.ArgumentError, match="'contract' is None"):
+    with raises(cal.errors.ArgumentError, "groups"):
         cal.Predictions(FRAME.y, FRAME.p, groups={"contract": None})
-    with pytest.raises(cal.errors.InputError, match="another order"):
+    with raises(cal.errors.InputError, "groups"):
         cal.Predictions(FRAME.y, FRAME.p, groups={"contract": FRAME.contract.iloc[::-1]})
 
 

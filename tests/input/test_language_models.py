@@ -13,6 +13,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, CalibrantError, ColumnError, FileError, InputError, InputWarning
+from tests.calling import raises
 
 Record = dict[str, Any]
 
@@ -127,7 +128,7 @@ def test_an_integer_is_an_index_unless_the_accuracy_contradicts(tmp_path: Path) 
     silent = write(tmp_path, [{k: v for k, v in r.items() if k != "acc"} for r in as_text])
     with pytest.raises(InputError, match="index of a choice and the text of another"):
         cal.input.read_lm_harness(silent)
-    with pytest.raises(InputError, match="contradicts the logged acc"):
+    with raises(InputError, "target"):
         cal.input.read_lm_harness(write(tmp_path, [sample(0, rows[0], 1, acc=1.0)]))
 
 
@@ -317,5 +318,5 @@ def test_words_positions_and_failures(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="correct answer 0 is not among the choices 1, 2"):  # not the first choice
         cal.input.read_openai_logprobs(digits, "12")
     twice = write(tmp_path, [chat(TOPS, answer="A", custom_id="q")] * 2, "twice.jsonl")
-    with pytest.raises(InputError, match="'q' occurs twice"):
+    with raises(InputError, "path"):
         cal.input.read_openai_logprobs(twice)

@@ -86,7 +86,7 @@ def test_groups_of_several_columns() -> None:
     with pytest.raises(GroupError):
         cal.GroupCalibration(cal.PlattScaling()).fit(score, label, groups=several)
     with pytest.raises(GroupError):
-        cal.clinical.internal_validation(LogisticRegression(), errors, label, groups=several, n_resamples=20)
+        cal.clinical.internal_validation(LogisticRegression(), errors, label, groups=several, resamples=20)
     with pytest.raises(ShapeError):
         cal.pce(cal.Predictions(label, score, groups=[sex, site]))
 

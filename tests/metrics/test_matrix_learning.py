@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, CalibrantError, ShapeError
 from calibrant.metrics.matrix_learning import LearnedMatrix, learn_matrix
-from tests.calling import call, raises
 
 
 def problem(n: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -116,24 +113,3 @@ def test_the_result_shows_its_classes() -> None:
 
 
 LABELS, PROBS, _ = problem(4, 3, 0)
-
-
-@pytest.mark.parametrize(
-    ("words", "error", "message"),
-    [
-        ({"ratings": [1, 2, 3]}, ShapeError, "ratings: "),
-        ({"ratings": [1, -2, 3, 1]}, ArgumentError, "ratings: "),
-        ({"ratings": [1, np.nan, 3, 1]}, ArgumentError, "ratings: "),
-        ({"ratings": [0] * 4}, ArgumentError, "ratings: "),
-        ({"ratings": ["bad"] * 4}, CalibrantError, "ratings"),
-        ({"ratings": [1] * 4, "shrinkage": 0}, ArgumentError, "shrinkage: "),
-    ],
-)  # fmt: skip
-def test_what_is_refused(words: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        call(learn_matrix, LABELS, PROBS, **words)
-
-
-def test_rows_without_errors_are_refused() -> None:
-    with raises(ArgumentError, "ratings"):
-        learn_matrix([0, 1, 2], np.eye(3), ratings=[1, 1, 1])

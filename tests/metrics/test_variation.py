@@ -68,25 +68,6 @@ def test_functions_of_a_vector(k: int) -> None:
     assert drawn.plot().get_xlabel() == "predicted largest_missing"
 
 
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (lambda p: p, r"<lambda> must return one finite number for a probability vector; got an array of shape \(3,\)"),
-        (lambda p: None, "one finite number for a probability vector; got None"),
-        (lambda p: float("nan"), "one finite number for a probability vector; got nan"),
-        (
-            lambda p: 3 * p.max(),
-            "must return values from 0 to 1; 2 of 2 vectors lie outside, the first with 1.8; divide",
-        ),
-        (lambda p: -p.max(), "must return values from 0 to 1; 2 of 2 vectors lie outside, the first with -0.6"),
-        (7, "must be one of 'entropy', .* or a function of a probability vector; got 7"),
-    ],
-)
-def test_bad_functions(function: Any, message: str) -> None:
-    with pytest.raises(cal.errors.ArgumentError, match=message):
-        cal.vce([0, 1], [[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]], variation=function)
-
-
 # The debiased form.
 
 

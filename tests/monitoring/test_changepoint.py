@@ -14,9 +14,9 @@ import calibrant as cal
 from calibrant.monitoring.changepoint import EDetector, locate_change, start_detector
 from calibrant.monitoring.sequential import Alternatives
 from calibrant.views.view import View
+from tests import checked
 
-B = np.array([0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
-Y = np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])
+B, Y = np.array(checked.B[1]), np.array(checked.B[0])
 HALF = Alternatives(shifts=(0.5,), slopes=(), learner=None)
 ONE = Alternatives(shifts=(1.0,), slopes=(), learner=None)
 

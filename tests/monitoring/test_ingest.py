@@ -22,7 +22,7 @@ from calibrant.monitoring import monitor as monitoring
 from calibrant.monitoring.ingest import read_ids, read_labels, reconcile
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.windows import read_times
-from tests.calling import Run, check_refusal
+from tests.calling import Run, check_refusal, raises
 
 RNG = np.random.default_rng(4)
 SCORE = RNG.random(60)
@@ -96,7 +96,7 @@ def test_what_is_not_accounted_for_is_an_error_and_nothing_is_stored(
     monkeypatch.setattr("calibrant.cli.arrivals._count", lambda table: 61)
     code, _, err = run("update", monitor.path, tmp_path / "new.csv", "--time", "at", "--id", "id")
     assert (code, "61 were delivered, and 60 are accounted for (60 read, 0 dropped)" in err) == (2, True), err
-    with pytest.raises(InputError, match="labels: 3 were delivered"):
+    with raises(InputError, "labels"):
         reconcile({"labels": 3, "labelled": 2})
 
 

@@ -28,8 +28,9 @@ from calibrant.errors import (
 from calibrant.monitoring.calibration import find_calibration, gap_interval
 from calibrant.monitoring.changepoint import start_detector
 from calibrant.monitoring.drift import score_drift
-from calibrant.monitoring.labelfree import confidence_summary, estimate_accuracy
+from calibrant.monitoring.labelfree import confidence_summary
 from calibrant.monitoring.monitor import Monitor
+from calibrant.monitoring.performance import estimate_performance
 from calibrant.monitoring.sequential import start_eprocess
 from calibrant.reporting.timeline import render_timeline, write_timeline
 from calibrant.util.results import number
@@ -84,7 +85,7 @@ def test_one_window_without_labels(tmp_path: Path) -> None:
     window = status.windows[0]
     assert (window.state, window.n, window.labelled, window.calibration, window.e_value) == ("open", 50, 0, None, None)
     assert status.verdict == "No alarm. No window has been tested yet, so calibration cannot be assessed."
-    assert window.scores.accuracy[0].caveat in render_timeline(status)
+    assert window.scores.performance.caveat in render_timeline(status)
     assert json.loads(status.to_json())["windows"][0]["calibration"] is None
     assert status.to_frame()["n"].tolist() == [50]
 
@@ -122,9 +123,7 @@ def test_numbers_are_the_library_s(tmp_path: Path) -> None:
         assert [r.value for r in window.scores.drift.results] == [r.value for r in drift.results]
         if min(drift.adjusted) > 0.3:
             assert window.scores.drift == drift
-        top = [cal.Sketch.of(*pair, lens="top_label") for pair in ((TRUTH, REFERENCE), (YES[rows], SCORE[rows]))]
-        wanted = estimate_accuracy(top[1], reference=top[0])
-        assert window.scores.accuracy[0].estimate == pytest.approx(wanted.estimate, abs=1e-12)
+        assert window.scores.performance == estimate_performance(reference, sketch, n_resamples=200)
         if day < 3:
             process, detector = process.update(sketch), detector.update(sketch)
             assert (window.e_value, window.detector) == pytest.approx(
@@ -482,8 +481,9 @@ def test_several_classes_by_name(tmp_path: Path, lens: str) -> None:
     assert monitor.sketch("2026-01-01") == sketch(labels[100:], probs[100:])
     window = monitor.status().windows[0]
     assert window.calibration.ece == cal.ece(sketch(labels[100:], probs[100:]))
-    assert len(window.scores.accuracy) == (2 if lens == "auto" else 0)
-    with pytest.raises(LabelError, match="fox"):
+    metrics = [each.metric for each in window.scores.performance.estimates]
+    assert metrics == (["accuracy", "brier"] if lens == "auto" else ["auroc", "brier"])
+    with raises(LabelError, "y_true"):
         monitor.add_labels([0], ["fox"])
 
 

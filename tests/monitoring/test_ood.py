@@ -26,6 +26,7 @@ from calibrant.monitoring.windows import WindowRule
 from calibrant.reporting.timeline import render_timeline
 from calibrant.reporting.timeline_charts import timeline_spec
 from calibrant.sketches.sketch import Sketch
+from tests.calling import raises
 
 QUICK: dict[str, Any] = {"every": 40, "n_resamples": 99, "drift_alpha": 0.1}
 
@@ -242,9 +243,7 @@ def test_stores_without_scores_stay_as_they_are(tmp_path: Path) -> None:
     assert settings["ood"] == json.loads(drift)["ood"] == []
     assert "ood" not in json.loads(plain.status().to_json())["windows"][0]
     assert "ood" not in plain.status().to_prometheus()
-    with pytest.raises(
-        ArgumentError, match="ood: this monitor was created without out-of-distribution scores; drop ood"
-    ):
+    with pytest.raises(ArgumentError, match="ood: this monitor was created without"):
         plain.update(None, score, ood=score)
 
 
@@ -254,7 +253,7 @@ def test_references_that_cannot_be_used_are_explained(tmp_path: Path) -> None:
         Monitor.create(tmp_path / "a.db", reference=cal.Sketches.of(labels, score), ood=ood, **QUICK)
     with pytest.raises(ShapeError, match="expected one number for each of 100 rows of 'energy'"):
         Monitor.create(tmp_path / "a.db", reference=(labels, score), ood={"energy": [1.0]}, **QUICK)
-    with pytest.raises(InputError, match="ood: has no scores"):
+    with raises(InputError, "ood"):
         Monitor.create(tmp_path / "a.db", reference=(labels, score), ood={}, **QUICK)
     assert not (tmp_path / "a.db").exists()
 

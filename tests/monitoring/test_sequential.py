@@ -15,20 +15,10 @@ import calibrant as cal
 from calibrant.inference.simulation.warps import temperature
 from calibrant.monitoring.sequential import Alternatives, Counted, EProcess, Memory, start_eprocess
 from calibrant.views.view import View
+from tests import checked
 
-B = np.array([0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
-Y = np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])
-P = [
-    [0.7, 0.2, 0.1],
-    [0.6, 0.3, 0.1],
-    [0.2, 0.7, 0.1],
-    [0.3, 0.5, 0.2],
-    [0.1, 0.3, 0.6],
-    [0.2, 0.2, 0.6],
-    [0.5, 0.1, 0.4],
-    [0.1, 0.1, 0.8],
-]
-LABELS = [0, 1, 1, 0, 2, 1, 2, 2]
+B, Y = np.array(checked.B[1]), np.array(checked.B[0])
+LABELS, P = checked.D
 ONE_SHIFT = Alternatives(shifts=(0.5,), slopes=(), learner=None)
 EIGHT = Alternatives(slopes=(), learner=None)
 DESIGNS = {"default": Alternatives(), "eight": EIGHT, "fitted alone": Alternatives(shifts=(), slopes=())}

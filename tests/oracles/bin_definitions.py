@@ -278,6 +278,40 @@ def cce(labels, probs, **rest):
     return each_question(worst, labels, probs, **rest)
 
 
+# Over all thresholds.
+
+
+def atb(labels, probs, **rest):
+    def mean(question, importance):
+        ends = sorted({Fraction(0), Fraction(1), *(score for score, _, _ in question)})
+        value = Fraction(0)
+        for low, high in pairwise(ends):
+            threshold = (low + high) / 2
+            sides = [[w * (p - y) for p, y, w in question if (p < threshold) == below] for below in (True, False)]
+            value += (high - low) * sum(sum(side) ** 2 for side in sides)
+        return value / total_weight(question) ** 2
+
+    return each_question(mean, labels, probs, **rest)
+
+
+def u_cal(labels, probs, **rest):
+    """Largest mean of the V-shaped loss minus that of the best constant, a hair beside each score, where it is largest."""
+
+    def loss(question, decide, v):
+        return sum(w * (v - y) * (1 if decide(p) else -1) for p, y, w in question)
+
+    def largest(question, importance):
+        ends = sorted({Fraction(0), Fraction(1), *(score for score, _, _ in question)})
+        regrets = [Fraction(0)]
+        for low, high in pairwise(ends):
+            for v in (low, high):
+                own = loss(question, lambda p, low=low: p > low, v)
+                regrets.append(own - min(loss(question, lambda p, side=side: side, v) for side in (True, False)))
+        return max(regrets) / total_weight(question)
+
+    return each_question(largest, labels, probs, **rest)
+
+
 # Signed.
 
 

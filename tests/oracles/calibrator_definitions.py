@@ -121,6 +121,12 @@ def GroupCalibration(labels, probs, groups, **rest):
     return found
 
 
+def ChainedCalibration(labels, probs, **rest):
+    """Platt scaling of the probabilities that Platt scaling gives."""
+    first = one_vs_rest(labels, off_boundary(probs), platt_rates)
+    return one_vs_rest(labels, [list(map(float, row)) for row in first], platt_rates)
+
+
 def LensCalibration(labels, probs, **rest):
     """Platt scaling of the event that the class is 1; the other classes share the rest in proportion."""
     rows = vectors(probs)
@@ -578,6 +584,7 @@ CALLS = {
         ", features=np.round(x)",
         ", features=np.round(x[:8])",
     ),
+    "ChainedCalibration": ("[cal.PlattScaling(), cal.PlattScaling()]", "", ""),
     "ConsistencyCalibration": (f"strength=None if p.ndim == 1 else {STRENGTH}", "", ""),
     "CrossVennAbers": ("", f", fold=np.arange(len(y)) % {FOLDS}", ""),
     "GroupCalibration": ("cal.PlattScaling()", ", groups=g", ", groups=g[:8]"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -144,6 +145,15 @@ def isotonic_rates(question, importance):
 
 def fott_isotonic(labels, probs, **options):
     return fitted_error(isotonic_rates, labels, probs, **options)
+
+
+def corp_mcb(labels, probs, **options):
+    def saved(question, importance):
+        rates = isotonic_rates(question, importance)
+        losses = [w * ((p - y) ** 2 - (q - y) ** 2) for (p, y, w), q in zip(question, rates, strict=True)]
+        return sum(losses) / sum(w for _, _, w in question)
+
+    return each_question(saved, labels, probs, **options)
 
 
 # Rows laid out in order: a count is so many rows; tied rows weigh what they weigh on average and share their outcome rate.
@@ -329,6 +339,42 @@ def fott_pl3(labels, probs, *, knots=None, **options):
     return fitted_error(pieces_rates("logit", knots, True), labels, probs, **options)
 
 
+def ce_variational(labels, probs, *, norm=1, direction="both", **options):
+    """Over the rows of each fold, the loss of the score minus that of the isotonic curve of the other folds."""
+
+    def saved(question, importance):
+        size = Counter()
+        for score, outcome, weight in question:
+            size[score, outcome, weight if importance else 1] += 1 if importance else int(weight)
+        draws = np.random.default_rng(0)
+        folds = {row: draws.multinomial(size[row], [0.1] * 10).tolist() for row in sorted(size)}
+        value = Fraction(0)
+        for fold in range(10):
+            rest = [(p, y, w * (sum(drawn) - drawn[fold])) for (p, y, w), drawn in folds.items()]
+            rest = [row for row in rest if row[2] > 0]
+            if not rest:
+                raise Undefined
+            curve = dict(zip([p for p, _, _ in rest], isotonic_rates(rest, importance), strict=True))
+            for (p, y, w), drawn in folds.items():
+                shift = between(curve, p) - p
+                if abs(shift) < 1e-12 or direction == ("under" if shift < 0 else "over"):
+                    continue
+                gain = (y - p) ** 2 - (y - p - shift) ** 2 if norm == 2 else (y - p if shift > 0 else p - y)
+                value += drawn[fold] * w * gain
+        return value / sum(weight for _, _, weight in question)
+
+    return each_question(saved, labels, probs, **options)
+
+
+def between(curve, place):
+    """Value of a piecewise linear function, constant beyond its ends."""
+    below = max((x for x in curve if x <= place), default=min(curve))
+    above = min((x for x in curve if x >= place), default=max(curve))
+    if above == below:
+        return curve[below]
+    return curve[below] + (curve[above] - curve[below]) * Fraction(place - below) / (above - below)
+
+
 # One rising function of all log-probabilities.
 
 
@@ -393,6 +439,10 @@ OPTIONS = {
     "fott_platt": CURVE,
     "fott_beta": CURVE,
     "fott_isotonic": CURVE,
+    "ce_variational": together(
+        turns([{}, {"direction": "over"}, {"norm": 2}, {"norm": 2, "direction": "under"}, {"direction": "under"}]),
+        turns([{}, {}, {"lens": "class:1"}]),
+    ),
     "fott_spline": together(CURVE, option("least_rows", 28), option("knots", 6, 4, 5)),
     "fott_pl": _pl,
     "fott_pl3": _pieces,

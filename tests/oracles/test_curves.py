@@ -20,11 +20,10 @@ from calibrant.curves.logistic_regression import (
     separating_side,
 )
 from calibrant.views.view import View
+from tests import checked
 from tests.calling import raises
 
-P_A, Y_A = [0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1]
-P_B = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
-Y_B = [0, 1, 0, 0, 1, 0, 1, 1, 1, 1]
+(Y_A, P_A), (Y_B, P_B) = checked.A, checked.B
 
 
 def view_of(y: Any, p: Any, **weights: Any) -> View:

@@ -14,8 +14,7 @@ from calibrant.metrics.kernel import pairs as _pairs
 from calibrant.util import blocks
 from calibrant.views.resolve import views_of
 from tests.calling import call
-
-C = ([0, 1, 1, 0], [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.3, 0.5], [0.4, 0.35, 0.25]])
+from tests.checked import C
 
 
 def draw(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -11,9 +11,8 @@ from scipy.spatial.distance import cdist
 import calibrant as cal
 from calibrant.metrics.kernel import neighbours as _neighbours
 from calibrant.metrics.kernel.anchors import anchor_tests, centres_of, neighbours_for_power
-from tests.calling import call
-
-A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+from tests.calling import call, raises
+from tests.checked import A
 
 
 def draw(n: int, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -159,13 +158,13 @@ def test_a_seed_gives_the_same_draw_in_any_order() -> None:
 
 
 def test_ecmmd_says_what_it_needs() -> None:
-    with pytest.raises(cal.errors.InputTypeError, match="features"):
+    with raises(cal.errors.InputTypeError, "features"):
         cal.ecmmd(*A, space="features")
-    with pytest.raises(cal.errors.UndefinedMetricError, match="ecmmd"):
+    with raises(cal.errors.UndefinedMetricError, "ecmmd"):
         cal.ecmmd([1], [0.3])
-    with pytest.raises(cal.errors.WeightsNotSupportedError, match="too many"):
+    with raises(cal.errors.WeightsNotSupportedError, "counts"):
         cal.ecmmd(cal.Predictions(*A, counts=[10**8, 1, 1, 1]))
-    with pytest.raises(cal.errors.ArgumentError, match="neighbours"):
+    with raises(cal.errors.ArgumentError, "neighbours"):
         cal.ecmmd(*A, neighbours=0)
 
 
@@ -251,7 +250,7 @@ def test_rare_classes_are_taken_together() -> None:
 def test_what_cannot_happen_and_does_is_infinitely_unlikely() -> None:
     sure = np.eye(3)[np.arange(90) % 3]
     right = np.arange(90) % 3
-    with pytest.raises(cal.errors.UndefinedMetricError, match="knn_chi2"):
+    with raises(cal.errors.UndefinedMetricError, "knn_chi2"):
         cal.knn_chi2(right, sure)
     wrong = right.copy()
     wrong[0] = 1

@@ -10,20 +10,14 @@ import pytest
 
 import calibrant as cal
 from calibrant.curves import local_regression
-from calibrant.curves.local_regression import (
-    Groups,
-    local_fits,
-    loess,
-    lowess,
-    reach,
-    tie_groups,
-)
+from calibrant.curves.local_regression import Groups, local_fits, loess, lowess, reach, tie_groups
 from calibrant.views.view import View
+from tests import checked
+from tests.calling import raises
 
 from . import loess_definitions as slow
 
-P = np.array([0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
-Y = np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])
+Y, P = map(np.array, checked.B)
 INDICES = (cal.ici, cal.e50, cal.e90, cal.emax)
 
 
@@ -120,5 +114,5 @@ def test_reach_is_the_distance_to_the_nearest_rows() -> None:
 @pytest.mark.parametrize("smoother", ["rcs", "logistic"])
 def test_no_logistic_curve_of_separated_outcomes(smoother: str) -> None:
     for y in (P > 0.5, np.ones(10)):
-        with pytest.raises(cal.errors.UndefinedMetricError, match="ici"):
+        with raises(cal.errors.UndefinedMetricError, "ici"):
             cal.ici(y.astype(int), P, smoother=smoother)

@@ -145,8 +145,38 @@ def test_what_is_missing_is_said() -> None:
     y, p, features = problem(60)
     with raises(cal.errors.InputTypeError, "groups"):
         cal.mcm(y, p)
-    with pytest.raises(cal.errors.InputTypeError, match="features"):
+    with raises(cal.errors.InputTypeError, "features"):
         cal.mcm(cal.Predictions(y, p, groups=y), subpopulations="tree")
     for words in ({"depth": 0}, {"cuts": 1}, {"min_size": 0}, {"subpopulations": "forest"}):
         with pytest.raises(cal.errors.ArgumentError, match=next(iter(words))):
             call(cal.mcm, y, p, features=features, **words)
+
+
+@pytest.mark.parametrize("subpopulations", ["tree", "combinations"])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_worst_subpopulation_is_named_and_its_name_selects_its_rows(subpopulations: str, seed: int) -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(seed)
+    n = 300
+    frame = pd.DataFrame({"age": rng.integers(18, 30, n), "income": np.round(rng.normal(size=n), 1), "same": 1.0})
+    p = np.round(rng.uniform(0.05, 0.95, n), 2)
+    y = (rng.random(n) < np.where(frame["age"] > 25, p / 2, p)).astype(int)
+    options = {"subpopulations": subpopulations, "scale": "sigma"}
+    whole = cal.assess(cal.Predictions(y, p, features=frame), metric="mcm", n_resamples=19, **options)
+    inside = np.ones(n, bool)
+    for text in [] if whole.subgroup == "all rows" else whole.subgroup.split(" and "):
+        name, sign, value = (parts := text.split(" "))[-3:]
+        at_most = sign == "≤"
+        values = frame[name if len(parts) == 3 else parts[2]].to_numpy()
+        if len(parts) == 5:
+            inside &= values >= float(parts[0]) - 1e-9
+        inside &= values <= float(value) + 1e-9 if at_most else values >= float(value) - 1e-9
+        inside &= values <= float(value) + 1e-9 if sign == "=" else True
+    rows = [(Fraction(s), int(o), Fraction(1)) for s, o in zip(p[inside].tolist(), y[inside].tolist(), strict=True)]
+    assert ratio(rows, False) == pytest.approx(whole.statistic, rel=1e-9)
+    assert f"largest in: {whole.subgroup}" in repr(whole)
+
+
+def test_a_group_is_named_as_the_worst_subpopulation() -> None:
+    y, p, groups = [0, 1] * 50 + [0] * 100, [0.5] * 200, ["right"] * 100 + ["wrong"] * 100
+    assert cal.assess(cal.Predictions(y, p, groups=groups), metric="mcm", n_resamples=19).subgroup == "wrong"

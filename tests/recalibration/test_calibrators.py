@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from calibrant.errors import ArgumentError, CalibrantWarning, GroupError
+from calibrant.errors import CalibrantWarning, GroupError
 from calibrant.recalibration.adjust import OffsetAdjustment, PriorShift, prior_shift_em
 from calibrant.recalibration.binary import (
     BetaCalibration,
@@ -17,35 +17,18 @@ from calibrant.recalibration.binary import (
     SplineCalibration,
     with_top,
 )
-from calibrant.recalibration.binning import (
-    BayesianBinning,
-    HistogramBinning,
-)
+from calibrant.recalibration.binning import BayesianBinning, HistogramBinning
 from calibrant.recalibration.class_temperature import MiscalibrationAwareTemperature
 from calibrant.recalibration.grouped import GroupCalibration, MultiCalibration
 from calibrant.recalibration.methods import TYPES
 from calibrant.recalibration.ordered import winning_shares
 from calibrant.recalibration.venn import VennAbers
 from calibrant.validation.references import compare, load
+from tests import checked
 from tests.calling import raises
 
-A = np.array([0.1, 0.4, 0.8, 0.9]), np.array([0, 1, 1, 1])
-B = np.arange(5, 100, 10) / 100, np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])
-D = (
-    np.array(
-        [
-            [0.7, 0.2, 0.1],
-            [0.6, 0.3, 0.1],
-            [0.2, 0.7, 0.1],
-            [0.3, 0.5, 0.2],
-            [0.1, 0.3, 0.6],
-            [0.2, 0.2, 0.6],
-            [0.5, 0.1, 0.4],
-            [0.1, 0.1, 0.8],
-        ]
-    ),
-    np.array([0, 1, 1, 0, 2, 1, 2, 2]),
-)
+# As calibrators take them: scores first.
+A, B, D = ((np.array(scores), np.array(labels)) for labels, scores in (checked.A, checked.B, checked.D))
 
 
 def at(calibrator, scores):
@@ -215,8 +198,6 @@ def test_venn_abers_intervals_of_several_classes():
     assert (low < high).all()
     single = VennAbers().fit(D[0][:, 1], (D[1] == 1).astype(int)).predict_interval(D[0][:, 1])
     assert np.column_stack([low[:, 1], high[:, 1]]) == pytest.approx(np.column_stack(single))
-    with pytest.raises(ArgumentError, match="one_vs_rest"):
-        VennAbers(multiclass="pooled").fit(*D).predict_interval(D[0])
 
 
 # Priors and offsets
@@ -229,10 +210,6 @@ def test_prior_shift():
     assert at(back, at(calibrator, D[0])) == pytest.approx(D[0], abs=1e-12)
     assert at(PriorShift(0.3, 0.6).fit(B[0]), [0.05, 0.55]) == pytest.approx([0.1555555556, 0.8105263158], abs=5e-11)
     assert PriorShift(0.3, "labels").fit(*B).after_[1] == pytest.approx(0.6)
-    with pytest.raises(ArgumentError, match="labels"):
-        PriorShift(0.3, "labels").fit(B[0])
-    with pytest.raises(ArgumentError, match="before"):
-        PriorShift((1, 0, 0), (0.2, 0.3, 0.5)).fit(D[0])
 
 
 def test_prior_shift_em():
@@ -280,11 +257,6 @@ def test_offset():
     assert at(OffsetAdjustment().fit(*B), B[0]).sum() == pytest.approx(6, abs=1e-10)
     assert at(OffsetAdjustment(offset=math.log(2)).fit(B[0]), [0.5]) == pytest.approx([2 / 3])
     assert at(OffsetAdjustment().fit(*D), D[0]).mean(axis=0) == pytest.approx(np.array([2, 3, 3]) / 8, abs=1e-8)
-    for wrong in ({"target": 0.0}, {"target": 0.5, "offset": 1.0}, {"offset": np.inf}):
-        with pytest.raises(ArgumentError):
-            OffsetAdjustment(**wrong).fit(B[0])
-    with raises(ArgumentError, "y"):
-        OffsetAdjustment().fit(B[0])
 
 
 # Logits
@@ -356,10 +328,8 @@ def test_group_calibration_is_a_map_for_each_group():
     for name in "ab":
         alone = PlattScaling().fit(score[groups == name], y[groups == name])
         assert calibrator.predict_proba(new, np.full(10, name)) == pytest.approx(alone.predict_proba(new), abs=1e-12)
-    with pytest.raises(GroupError, match="'c'"):
-        calibrator.predict_proba(new, np.full(10, "c"))
     with raises(GroupError, "groups"):
-        calibrator.predict_proba(new)
+        calibrator.predict_proba(new, np.full(10, "c"))
     together = GroupCalibration(PlattScaling(), unseen="together").fit(score, y, groups=groups)
     whole = PlattScaling().fit(score, y)
     assert together.predict_proba(new, np.full(10, "c")) == pytest.approx(whole.predict_proba(new))
@@ -388,5 +358,5 @@ def test_multicalibration_repairs_a_group():
     masks = groups[:, None] == np.arange(3)
     same = MultiCalibration().fit(score[:4000], y[:4000], groups=masks[:4000])
     assert same.predict_proba(score[4000:], masks[4000:])[:, 1] == pytest.approx(rate)
-    with pytest.raises(GroupError, match="columns"):
+    with raises(GroupError, "groups"):
         same.predict_proba(score[4000:], masks[4000:, :2])

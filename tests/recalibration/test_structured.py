@@ -96,6 +96,3 @@ def test_logits_and_probabilities_agree_and_a_constant_changes_nothing():
 
 def test_names_of_the_paper():
     assert find_method("structured_vector")().form == "vector"
-    for name, same in (("SMSCalibrator", "structured"), ("svs", "structured_vector")):
-        with pytest.raises(cal.errors.ArgumentError, match=f"'{same}'"):
-            find_method(name)

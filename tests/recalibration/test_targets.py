@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import CalibrantWarning, LensError, UndefinedMetricError
+from calibrant.errors import CalibrantWarning
 from calibrant.recalibration.targets import with_set
-from tests.calling import raises
 
 
 def network(n: int, k: int, seed: int, *, sharp: float = 2.0) -> tuple[np.ndarray, np.ndarray, dict[str, list[int]]]:
@@ -207,37 +206,3 @@ def test_several_groups_and_the_choice_among_methods() -> None:
     kept = cal.recalibrate(labels, probs, method="isotonic", lens=groups)
     assert kept.method == "none"
     assert kept.predict_proba(probs[:9] * 0.5 + 0.125) == pytest.approx(probs[:9] * 0.5 + 0.125)
-
-
-@pytest.mark.parametrize(
-    ("lens", "message"),
-    [
-        ("within_top:0", "lens: 'within_top' requires an integer of at least 1; got '0'"),
-        ("within_top:4", "lens: 'within_top:4' requires fewer than 4, the number of classes"),
-        ("band:0.9", "lens: 'band' requires two bounds with 0 <= low < high <= 1; got '0.9'; for example 'band:0.9,1'"),
-        ("band:0.9,0.1", "lens: 'band' requires two bounds"),
-        ({"a": [0, 1, 2, 3]}, "lens: must have two or more groups; got 1"),
-        ({"a": [0, 1], "b": {"c": [2, 3]}}, "lens: the classes of group 'b' must be a list; got dict"),
-        (3, "lens: must be a name, a mapping or a Lens; got int"),
-    ],
-)
-def test_bad_lenses_are_explained(lens: Any, message: str) -> None:
-    labels, probs, _ = network(60, 4, 51)
-    for call in (
-        lambda: cal.recalibrate(labels, probs, lens=lens),
-        lambda: cal.LensCalibration(cal.PlattScaling(), lens).fit(probs, labels),
-    ):
-        with pytest.raises(LensError) as caught:
-            call()
-        assert str(caught.value).startswith(message)
-
-
-def test_events_that_do_not_vary_are_explained() -> None:
-    labels, probs, _ = network(60, 4, 52)
-    best = probs.argmax(axis=1)
-    with pytest.raises(UndefinedMetricError, match="all 60 rows have the same outcome under the lens 'top_label'"):
-        cal.recalibrate(best, probs, lens="top_label")
-    with raises(UndefinedMetricError, "lens"):
-        cal.recalibrate(labels, probs, lens="band:0.1,0.2")
-    with pytest.raises(LensError, match="must be text or a mapping, so that it can be saved"):
-        cal.LensCalibration(cal.PlattScaling(), cal.within_top(2)).fit(probs, labels)

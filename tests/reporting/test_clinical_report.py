@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import calibrant as cal
 from calibrant.errors import ArgumentError, InputTypeError, LensError
 from calibrant.reporting import Report, html
 from calibrant.reporting.wording import static_texts
+from tests.calling import raises
 
 RNG = np.random.default_rng(5)
 LP = RNG.normal(-1, 1, 300)
@@ -69,9 +71,9 @@ def test_every_form_has_the_table_and_answers_nothing_automatically(
 def test_mistakes_are_named() -> None:
     with pytest.raises(ArgumentError, match="purpose: must be None or 'clinical'"):
         cal.report(Y, RISK, purpose="medical", **FAST)
-    with pytest.raises(LensError, match="one event"):
+    with raises(LensError, "y_prob"):
         cal.report(Y, np.column_stack([1 - RISK, RISK / 2, RISK / 2]), purpose="clinical", **FAST)
-    with pytest.raises(InputTypeError, match=r"clinical\.summary"):
+    with raises(InputTypeError, "summary"):
         cal.reporting.tripod([1, 2])  # type: ignore[arg-type]
 
 
@@ -80,9 +82,12 @@ def item(text: str, number: str) -> str:
     return next(line for line in text.splitlines() if line.startswith(f"- **{number}** "))
 
 
-class TestTripod:
-    summary = cal.clinical.summary(Y, RISK, level=0.5, n_resamples=20)
+@cache
+def summarized() -> Any:
+    return cal.clinical.summary(Y, RISK, level=0.5, n_resamples=20)
 
+
+class TestTripod:
     def test_items_are_those_of_the_statement(self) -> None:
         items = static_texts("tripod.toml")["item"]
         numbers = [number for number, *_ in items]
@@ -96,11 +101,11 @@ class TestTripod:
         assert {number for number, _, _, studies, _ in items if studies == "E"} == {"12f", "12g", "20c", "24"}
 
     def test_results_are_quoted_and_the_rest_is_for_the_authors(self) -> None:
-        text = cal.reporting.tripod(self.summary, outcome="death", model="M|1", date="2026-11-16")
+        text = cal.reporting.tripod(summarized(), outcome="death", model="M|1", date="2026-11-16")
         assert text.count("\n- **") == 52
         assert "Evaluation of M\\|1 for death." in item(text, "1")
         assert f"300 patients with {Y.sum()} events were available." in item(text, "10")
-        slope = self.summary["slope"]
+        slope = summarized()["slope"]
         quoted = f"Calibration slope {slope.value:.3f} (50% interval {slope.low:.3f} to {slope.high:.3f})"
         assert quoted in item(text, "23a")
         assert "Wald" in item(text, "12e")

@@ -16,9 +16,10 @@ from calibrant.inference.comparison import compare
 from calibrant.inference.multiplicity import adjust
 from calibrant.reporting import comparing
 from calibrant.reporting.comparing import ReportComparison, compare_reports
+from calibrant.reporting.html import comparison_tables
 from calibrant.reporting.recalibration import sampled_rows
 from calibrant.util.results import number
-from tests.calling import call
+from tests.calling import call, raises
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(600)
@@ -149,11 +150,11 @@ def test_bad_calls_name_the_argument(labels: Any, probs: Any, words: Any, argume
 @pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
 def test_different_rows_are_no_models() -> None:
     one = Predictions(LABELS, SCORE)
-    with pytest.raises(ShapeError, match="same rows"):
+    with raises(ShapeError, "y_prob"):
         compare_reports({"a": one, "b": Predictions(LABELS[1:], SCORE[1:])})
     with pytest.raises(ArgumentError, match="labels of 'a' and 'b' differ"):
         compare_reports({"a": one, "b": Predictions(1 - LABELS, SCORE)})
-    with pytest.raises(ArgumentError, match="weights"):
+    with raises(ArgumentError, "y_true"):
         compare_reports({"a": one, "b": Predictions(LABELS, SCORE, sample_weight=np.ones(600))})
 
 
@@ -186,3 +187,14 @@ def test_an_infinite_loss_names_the_rows_and_gives_way_to_the_brier_score() -> N
     compared = cal.reporting.compare_reports(label, models, metrics=["nll", "brier"], level=0.5, n_resamples=20)
     assert compared.sentence.startswith("clipped has the lowest brier, ")
     assert compared.sentence.endswith(" The nll of forest is infinite.")
+
+
+def test_rows_that_make_a_loss_infinite_are_named() -> None:
+    y, p = [0, 1] * 50, [0.2, 0.8] * 50
+    found = compare_reports(y, {"good": p, "sure": [*p[:-1], 0.0]}, metrics=["nll", "brier"])
+    [note] = [note for note in found.notes if note.startswith("sure has an infinite loss")]
+    assert "row 99 has a predicted probability of 0 for the observed outcome; recalibrate" in note
+    assert not any(note.startswith("good") for note in found.notes)
+    assert {
+        column.heading for name in ("Side by side", "Metrics") for column in comparison_tables(found)[name].columns
+    } >= {"model"}

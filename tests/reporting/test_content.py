@@ -33,6 +33,7 @@ from calibrant.reporting.building import build, report
 from calibrant.reporting.provenance import data_fingerprint
 from calibrant.reporting.recalibration import sampled_rows
 from calibrant.reporting.settings import Settings
+from calibrant.reporting.tables import calibrator_table
 from calibrant.reporting.thresholding import find_threshold
 from calibrant.reporting.verdict import _detectable
 from calibrant.reporting.wording import percents
@@ -126,8 +127,8 @@ def test_the_share_of_error_removed_is_that_of_held_out_data(multiclass: Report)
     before, after = cal.smece(LABELS, PROBS), cal.smece(LABELS, held)
     assert (found.before, found.after) == (before, after)
     assert found.pvalue_after == assess(LABELS, held).pvalue
-    [chosen] = [e for e in found.entries if e.chosen]
-    assert chosen.error_removed == multiclass.verdict.error_removed == 1 - after / before
+    [chosen] = [e for e in found.entries if e.method == found.method]
+    assert found.error_removed == multiclass.verdict.error_removed == 1 - after / before
     assert cal.ece(LABELS, held) == chosen.ece  # the very folds by which it was chosen
 
 
@@ -607,7 +608,9 @@ def test_calibrators_are_those_of_recalibrate(multiclass: Report) -> None:
         (c.method, c.loss, c.gain, c.low, c.high, c.ece) for c in found.candidates
     ]
     assert multiclass.recalibration.method == found.method
-    assert [e.method for e in entries if e.chosen] == [found.method]
+    marked = calibrator_table(multiclass.recalibration)
+    assert [cells[0] for cells, mark in zip(marked.cells, marked.marks, strict=True) if mark] == [found.method]
+    assert marked.cells[[c.method for c in found.candidates].index(found.method)][-1] == "chosen"
 
 
 def test_discrimination_that_is_undefined_has_a_reason() -> None:

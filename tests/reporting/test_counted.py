@@ -52,7 +52,7 @@ def test_sides_of_a_comparison_count_rows_too() -> None:
 def test_counts_are_not_drawn_one_by_one_where_rows_would_not_be() -> None:
     many = np.full(200, 100_000)
     p = cal.Predictions(LABEL, SCORE, counts=many)
-    table, _ = measure(p, Settings(metrics=["cwce", "ece"]))
+    table, _, _ = measure(p, Settings(metrics=["cwce", "ece"]))
     assert table["cwce"].low is None
     assert "too long" in table["cwce"].note
     assert table["ece"].value == cal.ece(p)

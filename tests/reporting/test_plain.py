@@ -176,7 +176,7 @@ def test_hostile_names_change_no_structure(name: str, harmless: Report) -> None:
 
 
 @given(st.text(max_size=30))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_escaped_text_stays_in_its_cell(name: str) -> None:
     cell = escaped(name)
     assert "\n" not in cell

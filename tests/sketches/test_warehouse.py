@@ -12,14 +12,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import (
-    CalibrantError,
-    GroupError,
-    InputTypeError,
-    LabelError,
-    ProbabilityError,
-    ShapeError,
-)
+from calibrant.errors import CalibrantError, GroupError, InputTypeError, LabelError, ProbabilityError, ShapeError
 from calibrant.sketches import cells_query
 from calibrant.sketches.grid import grid
 from calibrant.sketches.warehouse import DIALECTS, literal, quoted

@@ -528,9 +528,7 @@ def test_rows_without_a_score_stay_without(spark: Any, calibrators: dict[str, An
 
 def test_wrong_maps(spark: Any, binary: Any, calibrators: dict[str, Any], tmp_path: Path) -> None:
     df = frame(spark, binary, [ROWS])
-    with pytest.raises(
-        InputTypeError, match="calibrator: must be a fitted calibrator or the path of a saved one; got int"
-    ):
+    with pytest.raises(InputTypeError, match="calibrator: must be a fitted calibrator or the path"):
         cs.apply(3, df, prob="p")
     with pytest.raises(NotFittedError):
         cs.apply(cal.PlattScaling(), df, prob="p")

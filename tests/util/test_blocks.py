@@ -14,6 +14,7 @@ import pytest
 import calibrant as cal
 from calibrant.util import blocks, kernels
 from calibrant.util.blocks import map_blocks, rows_per_block
+from tests.calling import raises
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_an_error_in_a_thread_is_raised_here() -> None:
         if start == 70:
             raise cal.errors.ArgumentError("bins", "are wrong")
 
-    with pytest.raises(cal.errors.ArgumentError, match="bins"):
+    with raises(cal.errors.ArgumentError, "bins"):
         map_blocks(work, 100, 10)
 
 

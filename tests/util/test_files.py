@@ -17,14 +17,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import FileError
 from calibrant.sketches.files.converting import as_tables
-from calibrant.util.files import (
-    cache_folder,
-    cached_text,
-    check_writable,
-    make_folder,
-    read_npz,
-    write_atomic,
-)
+from calibrant.util.files import cache_folder, cached_text, check_writable, make_folder, read_npz, write_atomic
 from tests.killing import kill_while_writing
 
 

@@ -33,4 +33,4 @@ def test_a_replicate_has_the_value_of_its_rows(metric: str, kind: str) -> None:
     p = cal.Predictions(np.arange(len(SCORE)) % 2, np.round(SCORE, 2), features=features, **weights)
     sampler, chosen = PredictionSampler(p), cal.catalogue[metric]
     rows = sampler.picked(np.random.default_rng(1))
-    assert sampler.bootstrap(np.random.default_rng(1)).value(chosen, {}) == chosen(p.take(rows))
+    assert sampler.resample(np.random.default_rng(1), "rows").value(chosen, {}) == chosen(p.take(rows))

@@ -48,7 +48,12 @@ def check_search(how: str) -> None:
 def choose_bins(view: View, rule: Any, how: str) -> int:
     """Choose the number of bins of `rule` (equal width or equal mass) by a named search."""
     check_search(how)
-    cuts = _cuts_of(rule, how)
+    if isinstance(rule, EqualMass) and rule.keeps_ties:
+        cuts: Cuts = equal_mass_cuts
+    elif isinstance(rule, EqualWidth) and rule.is_usual:
+        cuts = equal_width_cuts
+    else:
+        raise ArgumentError("bins", f"{how!r} requires equal-width bins on [0, 1] or equal-mass bins; got {rule!r}")
     if how == "sweep":
         return sweep(view, cuts)
     if how == "search":
@@ -58,14 +63,6 @@ def choose_bins(view: View, rule: Any, how: str) -> int:
     if how == "cv":
         return cross_validated(view, rule)
     return dyadic(view, cuts)
-
-
-def _cuts_of(rule: Any, how: str) -> Cuts:
-    if isinstance(rule, EqualMass) and rule.keeps_ties:
-        return equal_mass_cuts
-    if isinstance(rule, EqualWidth) and rule.is_usual:
-        return equal_width_cuts
-    raise ArgumentError("bins", f"{how!r} requires equal-width bins on [0, 1] or equal-mass bins; got {rule!r}")
 
 
 def equal_width_cuts(prefix: Prefix, count: int) -> Array:

@@ -14,6 +14,7 @@ from ..input.expressions import quoted
 from ..input.missing import Dropped
 from ..monitoring.ingest import reconcile
 from ..sketches.files.columns import LABEL_NAMES, Columns, find_columns, like_classes
+from .rows import read_features
 from .source import Source, named_as_written
 from .tables import Table, open_table
 
@@ -24,6 +25,7 @@ def read_rows(
     time: str | None,
     id_column: str | None,
     ood: Sequence[str],
+    features: Sequence[str],
     watched: str | None,
     label_required: bool,
 ) -> tuple[dict[str, Any], int, Dropped | None]:
@@ -53,6 +55,8 @@ def read_rows(
             keywords[argument] = None if column is None else _column(opened, column, option)
         if ood:
             keywords["ood"] = {name: _column(opened, name, "--ood") for name in ood}
+        if features:
+            keywords["features"] = read_features(opened.rows, match_columns(opened.names, list(features), "--features"))
         if by is not None and opened.rows.printed:
             keywords["groups"] = named_as_written(keywords["groups"])
     if keywords["when"] is not None and keywords["when"].dtype.kind in "biuf":

@@ -12,7 +12,6 @@ from ..errors import ArgumentError, ColumnError
 from ..inference.comparison import Comparison, compare
 from ..inference.significance import assess, assess_many
 from ..input.predictions import Predictions
-from ..metrics.registry import Metric
 from ..sketches.collection import Sketches
 from . import options
 from .conditions import Condition, Gates, Place, check, named_file
@@ -48,7 +47,9 @@ from .streaming import read_stream
 @click.option(
     "--correction",
     type=click.Choice(["holm", "benjamini_hochberg", "min_p", "none"]),
-    help="Correction of p-values for several metrics; holm by default.",
+    default="holm",
+    show_default=True,
+    help="Correction of p-values for several metrics.",
 )
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level of the test.")
 @options.metric_options
@@ -63,7 +64,6 @@ def run(
     tolerance: float | None,
     method: str | None,
     metrics: str | None,
-    correction: Any,
     alpha: float,
     as_json: bool,
     fail_if_rejected: bool,
@@ -89,9 +89,9 @@ def run(
     result: Any
     if tolerance is not None:
         result = assess(data, metric=names[0], tolerance=tolerance, **keywords)
-        gate = f"'{result.null_hypothesis}' not rejected at {alpha:g}"
         plain = {"file": file, **_positive(data), **result.to_dict()}
-        tests = [Checked(gate, "", None, None, not result.rejected)]
+        passes, fails = (f"{result.metric} is {each}shown to be {result.claim}" for each in ("", "not "))
+        tests = [Checked(fails, "", None, None, not result.rejected, contrary=passes)]
         return gates.conclude(
             tests, f"calibrant assess {named_file(file)}", plain if as_json else lambda: _show(result, data)
         )
@@ -99,14 +99,19 @@ def run(
         result = assess(data, metric=names[0], method=method or "auto", **keywords)
         rejected = [result.metric] if result.rejected else []
     else:
-        result = assess_many(data, metrics=names, correction=correction or "holm", **keywords)
+        result = assess_many(data, metrics=names, **options, **keywords)
         rejected = list(result.rejected)
     least = max(each.least_pvalue for each in ([result] if metrics is None else result.results))
     if fail_if_rejected and alpha < least:
         problem = f"simulated p-values cannot fall below {least:.3g}, so that this gate could not fail"
         raise ArgumentError("--alpha", problem, f"use --resamples {math.ceil(round(1 / alpha, 9)) - 1} or more")
     ids = [each.id for each in chosen] if fail_if_rejected else []
-    tests = [Checked(f"{id} rejected at {alpha:g}", "", None, None, id in rejected) for id in ids]
+    tests = [
+        Checked(
+            f"{id} rejected at {alpha:g}", "", None, None, id in rejected, contrary=f"{id} not rejected at {alpha:g}"
+        )
+        for id in ids
+    ]
     plain = {"file": file, **_positive(data), **result.to_dict(), "rejected": result.rejected}
     shown = plain if as_json else lambda: _show(result, data)
     return gates.conclude(tests, f"calibrant assess {named_file(file)}", shown)
@@ -166,7 +171,16 @@ def run_compare(
     asked, draws = MetricOptions.take(options), Draws.take(options)
     chosen = metric_named(metric, "--metric")
     keywords = {"level": level, **draws.keywords(), **asked.keywords_of([chosen])}
-    conditions = _conditions(gates, chosen)
+
+    def known(name: str) -> str:
+        if name.lower() == "difference":
+            return "difference"
+        if metric_named(name, "--fail-if").id != chosen.id:
+            raise ArgumentError("--fail-if", f"{name} is not compared", f"use {chosen.id} or difference, or --metric")
+        return chosen.id
+
+    fields = {"difference": ("value", "low", "high", "pvalue")}
+    conditions = gates.conditions(known, lambda name: fields.get(name, ("value",)), "difference.low > 0")
     parts = _read_models(source, models, "logits" if logits else "probs", cluster)
     first = next(iter(parts.values()))
     result = compare(parts, metric=metric, cluster=cluster is not None, **keywords)
@@ -186,20 +200,6 @@ def _read_models(source: Source, models: str, scores: str, cluster: str | None) 
     except ColumnError as error:
         raise error.replaced({f"--{scores}": "--models", "--by": "--cluster"}) from None
     return dict(zip(names, parts, strict=True))
-
-
-def _conditions(gates: Gates, metric: Metric) -> list[Condition]:
-    """The gates on the values of the metric, and on the difference from the first model."""
-
-    def known(name: str) -> str:
-        if name.lower() == "difference":
-            return "difference"
-        if metric_named(name, "--fail-if").id != metric.id:
-            raise ArgumentError("--fail-if", f"{name} is not compared", f"use {metric.id} or difference, or --metric")
-        return metric.id
-
-    fields = {"difference": ("value", "low", "high", "pvalue")}
-    return gates.conditions(known, lambda name: fields.get(name, ("value",)), "difference.low > 0")
 
 
 def _checked(conditions: list[Condition], result: Comparison) -> list[Checked]:

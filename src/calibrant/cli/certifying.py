@@ -1,4 +1,4 @@
-"""``calibrant certify``: an upper bound of the calibration error as a certificate, and its verification."""
+"""``calibrant certify``: an upper bound of the calibration error as a certificate; ``calibrant verify``: its verification."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from ..errors import ArgumentError
 from ..evaluation.certificates import certify, load_certificate
 from . import options
 from .screen import print_json, print_lines, say
@@ -33,34 +32,41 @@ from .source import Source
 @options.written_option(
     "--out", suffixes=(".json", ".html", ".md"), help="Where to write the certificate, and the page."
 )
-@click.option(
-    "--check", metavar="CERTIFICATE", help="Verify a certificate (.json) against FILE in place of making one."
-)
 @options.json_option
 @options.debug_option
-def run(file: str, *, out: str | None, check: str | None, as_json: bool, **options: Any) -> bool:
+def run(file: str, *, out: str | None, as_json: bool, **options: Any) -> None:
     """Certify an upper bound of the calibration error of the predictions in FILE, at any number of rows.
 
-    With --check, verify that FILE gives the bounds of a certificate; exits with 1 if it does not.
+    See verify for the verification of a certificate.
     """
     source = Source.take(file, options)
-    if check is not None and out is not None:
-        raise ArgumentError("--check", "cannot be combined with --out", "give one of them")
-    data = source.read()
-    if check is None:
-        certificate = certify(data, **options)
-        if out is not None:
-            certificate.save(out)
-    else:
-        certificate = load_certificate(check)
-    differences = () if check is None else certificate.check(data)
+    certificate = certify(source.read(), **options)
+    if out is not None:
+        certificate.save(out)
     if as_json:
-        state = {} if check is None else {"confirmed": not differences, "differences": list(differences)}
-        print_json({"file": file, **certificate.to_dict(), **state})
-    elif check is None:
-        print_lines(repr(certificate).split("\n"))
+        print_json({"file": file, **certificate.to_dict()})
     else:
-        print_lines(differences or [certificate.statement, "The certificate is confirmed."])
+        print_lines(repr(certificate).split("\n"))
     if out is not None:
         say(f"Wrote {out}", err=as_json)
+
+
+@options.command("verify")
+@options.source_options(options.score_options, options.groups_option("Groups that are certified."))
+@click.option("--certificate", metavar="CERTIFICATE", required=True, help="File (.json) that certify has written.")
+@options.json_option
+@options.debug_option
+def run_verify(file: str, *, certificate: str, as_json: bool, **options: Any) -> bool:
+    """Verify that the predictions in FILE give the bounds of a certificate; exits with 1 if they do not.
+
+    Level, assumption and lens are those of the certificate.
+    """
+    source = Source.take(file, options)
+    certified = load_certificate(certificate)
+    differences = certified.check(source.read())
+    if as_json:
+        state = {"confirmed": not differences, "differences": list(differences)}
+        print_json({"file": file, **certified.to_dict(), **state})
+    else:
+        print_lines(differences or [certified.statement, "The certificate is confirmed."])
     return bool(differences)

@@ -29,8 +29,8 @@ FAMILIES = (
     ("accuracy", "coverage"),
     ("every", "rows"),
 )
-# Options that choose or describe the configuration, or one call only.
-UNCONFIGURED = ("help", "version", "config", "no-config", "debug")
+# Options that choose or describe the configuration, or one call only; a configuration runs no code.
+UNCONFIGURED = ("help", "version", "config", "no-config", "debug", "plugin")
 
 
 def _settings_of(found: Configuration, context: click.Context, path: list[str]) -> Iterator[Setting]:

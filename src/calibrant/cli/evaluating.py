@@ -56,11 +56,7 @@ from .wording import in_options
     is_flag=True,
     help="Add p-values for the null hypothesis of calibration, and the value by chance that each metric has under it.",
 )
-@click.option(
-    "--features",
-    metavar="COLUMNS",
-    help="Comma-separated columns, or patterns, among which subgroups with a gap between predictions and outcomes are searched.",
-)
+@options.features_option
 @options.outcome_option
 @options.calibrator_option
 @options.stream_option
@@ -78,7 +74,6 @@ def run(
     level: float | None,
     assess: bool,
     features: str | None,
-    outcome: str | None,
     calibrator: str | None,
     stream: bool | None,
     as_json: bool,
@@ -104,7 +99,7 @@ def run(
             subgroups = find_subgroups(data, features=columns, lens=asked.lens or "auto", rng=draws.seed)
     elif calibrator is not None:
         raise ArgumentError("--calibrator", "requires the rows", "use --no-stream")
-    keywords: dict[str, Any] = {"metrics": names, "level": level, "assess": assess, "outcome": outcome}
+    keywords: dict[str, Any] = {"metrics": names, "level": level, "assess": assess, **options}
     keywords |= asked.keywords() | draws.keywords()
     if isinstance(data, Sketches) and asked.lens is not None:
         data.views(asked.lens)  # raises if they do not have it, which would otherwise be a reason beside every metric

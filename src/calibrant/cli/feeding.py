@@ -62,6 +62,11 @@ EXIT_SET_ASIDE = 2
 @options.ood_option(
     "Column with an out-of-distribution score, such as the energy, that is watched too; may be repeated."
 )
+@click.option(
+    "--features",
+    metavar="COLUMNS",
+    help="Comma-separated columns in the files of update, which are stored: the status lists the subgroups in which predictions and outcomes disagree.",
+)
 @click.option("--lens", default="auto", show_default=True, help="What is monitored: binary, top_label or class:NAME.")
 @click.option(
     "--alpha",
@@ -249,6 +254,7 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
     columns = {"time": time, "id": options.pop("id_column"), "by": options["by"]}
     columns |= {name: options[name] for name in ("label", "prob", "probs", "logits", "confidence")}
     keywords["columns"] = {name: column for name, column in columns.items() if column is not None}
+    keywords["features"] = [name.strip() for name in (options.pop("features") or "").split(",") if name.strip()]
     ood = options.pop("ood")
     source = Source.take(options.pop("reference"), options)
     if is_sketch(source.file):  # the columns are those of the files of update
@@ -279,6 +285,7 @@ def add_predictions(opened: Monitor, file: str, options: dict[str, Any], *, labe
             problem = f"is required: this monitor has the groups {some_names(opened.groups)}"
             raise ArgumentError("--by", problem, "name their column")
     columns: dict[str, Any] = {name: options.pop(name) for name in ("time", "id_column")}
+    columns["features"] = settings.features
     columns["ood"] = options.pop("ood") or tuple(each.name for each in settings.ood)
     source = Source.take(file, options)
     with _labels_of_reference(opened):

@@ -15,20 +15,24 @@ from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration, recalibrate
+from ..recalibration.exporting import Target, export
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
+from ..sketches.collection import Sketches
 from ..sketches.files.columns import check_class_order, like_classes
 from ..util.results import several
 from ..util.version import __version__
 from . import options
 from .config import is_configured
+from .rows import is_sketch
 from .screen import clean, print_json, print_lines, say
 from .source import Source, like_labels, positive_class
+from .streaming import read as read_sketches
 from .tables import check_target, open_table
 
 
 def fit_calibrator(
-    p: Predictions,
+    p: Predictions | Sketches,
     *,
     method: str,
     loss: str,
@@ -64,20 +68,23 @@ def rows_in(p: Predictions) -> int:
 def run_fit(file: str, *, out: str, preprocessing: str | None, as_json: bool, **options: Any) -> None:
     """Fit the calibrator with the lowest cross-validated loss on FILE and write it.
 
-    FILE contains validation data: neither the training data of the model nor the data on which it will be evaluated.
+    FILE contains validation data: neither the training data of the model nor the data on which it will be evaluated. A .sketch file of two
+    classes holds enough.
     """
-    p = Source.take(file, options).read()
+    source = Source.take(file, options)
+    p = source.read() if not is_sketch(file) else read_sketches((file,), source)
     found = fit_calibrator(p, **options)
     path = save(found.calibrator, out, preprocessing=preprocessing)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), "calibrator": str(path)})
         return
     print_lines(repr(found).split("\n"))
-    classes = f"; positive class {positive_class(p)}" if positive_class(p) else ""
+    positive = positive_class(p) if isinstance(p, Predictions) else ""
+    classes = f"; positive class {positive}" if positive else ""
     print_lines(
         [
             "",
-            f"Wrote {path}: {type(found.calibrator).__name__}, fitted on {rows_in(p):,} rows{classes}.",
+            f"Wrote {path}: {type(found.calibrator).__name__}, fitted on {found.n:,} rows{classes}.",
             *(["It leaves the probabilities unchanged."] if found.method == "none" else []),
         ]
     )
@@ -145,6 +152,30 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
     path, rows, dropped = apply_calibrator(fitted, Source.take(file, source), out)
     print_lines([] if dropped is None else [str(dropped)])
     print_lines([f"Wrote {path}: {several(rows, 'row')} with probabilities calibrated by {type(fitted).__name__}."])
+
+
+@options.command("export")
+@click.argument("calibrator")
+@click.option("--to", required=True, type=click.Choice(["sql", "python", "onnx"]), help="Format.")
+@options.written_option("--out", kind="a file", required=True, help="Where to write it.")
+@click.option("--table", metavar="TABLE", help="Table that the SQL query reads; predictions by default.")
+@click.option(
+    "--probs", metavar="COLUMNS", help="Comma-separated columns of the scores in the SQL query; p by default."
+)
+@click.option("--keep", metavar="COLUMNS", help="Comma-separated columns that the SQL query returns too.")
+@click.option("--dialect", type=click.Choice(["duckdb", "postgres"]), help="Dialect of SQL; duckdb by default.")
+@options.debug_option
+def run_export(calibrator: str, *, to: Target, out: str, **options: str | None) -> None:
+    """Write the CALIBRATOR of fit for use without calibrant: as an SQL query, a Python module or an ONNX model."""
+    keywords: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if to != "sql" and keywords:
+        raise ArgumentError(f"--{next(iter(keywords))}", "is an option of --to sql", "drop it")
+    for name in {"probs", "keep"} & set(keywords):
+        keywords[name] = [column.strip() for column in keywords[name].split(",")]
+    if "probs" in keywords:
+        keywords["prob"] = keywords.pop("probs")
+    path = export(load_map(calibrator), out, to=to, **keywords)
+    print_lines([f"Wrote {path}."])
 
 
 @options.command("select")

@@ -18,12 +18,14 @@ class Checked(NamedTuple):
     failed: bool
     reason: str = ""
     """Why it cannot be evaluated; empty where it can."""
+    contrary: str = ""
+    """What a test that passes has shown; a test has no value and no limit."""
 
     def __str__(self) -> str:
         if self.reason:
             return f"{self.gate} cannot be evaluated{self.place}: {self.reason}"
-        if self.value is None:  # a test, without a limit
-            return f"{self.gate}{'' if self.failed else ' does not hold'}{self.place}"
+        if self.value is None:
+            return f"{self.gate if self.failed else self.contrary}{self.place}"
         return f"{self.gate} {'holds' if self.failed else 'does not hold'}{self.place}: the value is {self.value:.6g}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Logs of language models on the command line: ``--format lm-eval`` and ``--format openai`` read them as a table of answers."""
+"""Logs of language models on the command line: ``--format lm-eval``, openai, inspect and helm read them as a table of answers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
 
-from ..errors import ArgumentError, CalibrantError
-from ..input.language_models import LENGTHS, AnswerTable, harness_table, openai_table
+from ..errors import CalibrantError
+from ..input.evaluation_logs import READERS
+from ..input.language_models import AnswerTable
 from ..sketches.files.columns import Columns, score_options
 from ..util.database import connect
 from ..util.temporary import temporary_folder
@@ -42,15 +42,8 @@ def open_source(
 def _read(paths: list[str], format: str, label: str | None) -> AnswerTable:
     """The answers in a log, with a note on what was read; errors name options."""
     kind, _, detail = format.partition(":")
-    if kind == "lm-eval" and detail and detail not in LENGTHS:
-        problem = f"unknown normalization {detail!r}"
-        raise ArgumentError("--format", problem, f"write lm-eval, or lm-eval:{', lm-eval:'.join(LENGTHS)}")
     try:
-        if kind == "lm-eval":
-            table = harness_table(paths, cast(Any, detail or "none"))
-        else:
-            choices: Any = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
-            table = openai_table(paths, choices, None if label in ("label", "correct", "confidence") else label)
+        table = READERS[kind](paths, detail, None if label in ("label", "correct", "confidence") else label)
     except CalibrantError as error:
         options = {
             "path": "FILE",
@@ -58,6 +51,7 @@ def _read(paths: list[str], format: str, label: str | None) -> AnswerTable:
             "label": "--label",
             "choices": "--format",
             "length_norm": "--format",
+            "scorer": "--format",
         }
         if error.argument not in options:
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from io import TextIOWrapper
 from traceback import format_exc
 from types import FrameType
 
@@ -38,6 +39,10 @@ def main(arguments: list[str] | None = None) -> None:
         for number in ENDING:
             if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
                 signal.signal(number, _end)
+        if isinstance(
+            sys.stdout, TextIOWrapper
+        ):  # of Windows: not every character is in the code page of a file or pipe
+            sys.stdout.reconfigure(errors="backslashreplace")
         # Rows are divided among our own processes and threads; further ones of the linear algebra only wait for each other.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = sys.argv[1:] if arguments is None else arguments
@@ -103,6 +108,7 @@ MONITOR_COMMANDS = {
     "status": ("monitoring:status", "Show the latest windows and alarms."),
     "report": ("monitoring:report", "Write the timeline as an HTML report."),
     "check": ("monitoring:check", "Check the store of a monitor for damage."),
+    "certificate": ("monitoring:certificate", "Test whether a certificate still holds."),
     "backup": ("monitoring:backup", "Copy the store of a monitor while it is in use."),
     "acknowledge": ("monitoring:acknowledge", "Acknowledge all alarms, or some."),
 }
@@ -112,9 +118,11 @@ COMMANDS = {
     "survival": ("surviving:run", "Evaluate predicted risks of a time to event."),
     "assess": ("assessing:run", "Test whether predictions are calibrated."),
     "certify": ("certifying:run", "Certify an upper bound of the calibration error."),
+    "verify": ("certifying:run_verify", "Verify a certificate against the data."),
     "compare": ("assessing:run_compare", "Compare models on the same rows."),
     "fit": ("fitting:run_fit", "Fit a calibrator and write it to a file."),
     "apply": ("fitting:run_apply", "Apply a calibrator to predictions."),
+    "export": ("fitting:run_export", "Write a calibrator as SQL, Python or ONNX."),
     "select": ("fitting:run_select", "Choose a confidence threshold with a guarantee."),
     "run": ("workflow:run", "Recalibrate, evaluate and report in one step."),
     "scan": ("streaming:run", "Summarize files of any size in a sketch."),

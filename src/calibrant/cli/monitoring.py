@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from ..errors import ArgumentError
+from ..evaluation.certificates import load_certificate
 from ..monitoring.monitor import Monitor
 from ..monitoring.status import Alarm, MonitorStatus, Update
 from ..reporting.timeline import write_timeline
 from ..util.files import write_atomic
-from ..util.results import number, several
+from ..util.results import number
 from . import options
 from .screen import print_json, print_lines, print_table, say
 
@@ -142,6 +143,26 @@ def check(store: str) -> None:
     print_lines(["No damage found."])
 
 
+@options.command("certificate")
+@click.argument("store")
+@click.argument("certificate")
+@options.json_option
+@options.debug_option
+def certificate(store: str, certificate: str, as_json: bool) -> None:
+    """Test whether the bounds of CERTIFICATE, a file of `calibrant certify`, still hold on the labelled rows of STORE.
+
+    Exits with 3 once a bound is withdrawn, and names the window; a bound that holds is ever withdrawn with probability at most the level
+    that the monitor was created with.
+    """
+    status = Monitor.open(store).check_certificate(load_certificate(certificate))
+    if as_json:
+        print_json(status.to_dict())
+    else:
+        print_lines(repr(status).split("\n"))
+    if not status.valid:
+        raise click.exceptions.Exit(EXIT_ALARM)
+
+
 @options.command("backup")
 @click.argument("store")
 @click.argument("copy")
@@ -204,8 +225,7 @@ def exit_for_alarms(alarms: Iterable[Alarm], fail_on: str) -> None:
 
 
 def _show(found: MonitorStatus) -> None:
-    counts = f"{several(found.n, 'row')} in {several(found.total_windows, 'window')} of {found.every}, {found.labelled:,} labelled"
-    print_lines([found.verdict, counts, *(f"alarm: {line}" for line in found.open_lines)])
+    print_lines([found.verdict, found.counts, *(f"alarm: {line}" for line in found.open_lines)])
     rows = []
     for w in found.windows:
         c, p = w.calibration, w.scores.drift_pvalue

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import plugins
 from ..errors import ArgumentError
 from .config import apply_configuration, configurable_options
 from .invocation import running
@@ -117,7 +118,7 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
 
 
 # Parameters that name input files.
-INPUTS = ("file", "files", "check", "calibrator", "validation", "test", "reference", "store")
+INPUTS = ("file", "files", "certificate", "calibrator", "validation", "test", "reference", "store")
 
 
 class WrittenOption(click.Option):
@@ -204,7 +205,7 @@ class FormatChoice(TextChoice):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check the part before the colon."""
         kind, colon, detail = str(value).partition(":")
-        if colon and detail and kind in ("lm-eval", "openai"):
+        if colon and detail and kind in ("lm-eval", "openai", "inspect"):
             return value
         return super().convert(value, param, ctx)
 
@@ -257,9 +258,9 @@ drop_missing_option = click.option(
 format_options = with_options(
     click.option(
         "--format",
-        type=FormatChoice(["csv", "tsv", "parquet", "json", "duckdb", "lm-eval", "openai"]),
+        type=FormatChoice(["csv", "tsv", "parquet", "json", "duckdb", "lm-eval", "openai", "inspect", "helm"]),
         help="Format of the input file, if it is not clear from its name. Logs of language models: lm-eval (samples of "
-        "lm-evaluation-harness; lm-eval:characters divides by the length of each choice) and openai (responses with logprobs; openai:yes,no names the choices).",
+        "lm-evaluation-harness; lm-eval:characters divides by the length of each choice), openai (responses with logprobs; openai:yes,no names the choices), inspect (JSON logs; inspect:NAME is a scorer) and helm (a folder of a run).",
     ),
     table_option,
     drop_missing_option,
@@ -432,8 +433,24 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print the re
 
 
 def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--debug``, which shows the traceback of an error, and the options for the configuration."""
+    """``--debug``, which shows the traceback of an error, the options for the configuration, and ``--plugin``."""
+
+    def load(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> None:
+        if not context.resilient_parsing:
+            plugins.load()
+            for name in names:
+                plugins.load_module(name)
+
     return with_options(
+        click.option(
+            "--plugin",
+            multiple=True,
+            metavar="MODULE",
+            is_eager=True,
+            expose_value=False,
+            callback=load,
+            help="Module or .py file with metrics, calibrators, readers or report sections; repeatable. Those of installed packages are found without it.",
+        ),
         click.option(
             "--config",
             metavar="FILE",
@@ -473,6 +490,12 @@ guarantee_option = click.option(
     default=0.9,
     show_default=True,
     help="Probability with which the guarantee holds.",
+)
+
+features_option = click.option(
+    "--features",
+    metavar="COLUMNS",
+    help="Comma-separated columns, or patterns, among which subgroups with a gap between predictions and outcomes are searched.",
 )
 
 outcome_option = click.option(

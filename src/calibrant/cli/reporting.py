@@ -27,6 +27,7 @@ from .conditions import (
     check,
     gate_metrics,
     metric_conditions,
+    named_file,
     needs_interval,
     needs_test,
     places_of,
@@ -92,6 +93,7 @@ from .streaming import is_large, not_streamed, read_stream
 )
 @click.option("--title", metavar="TEXT", help="Heading of the report.")
 @options.outcome_option
+@options.features_option
 @options.meta_option
 @click.option("--metrics", metavar="NAMES", default="recommended", help=options.METRIC_NAMES)
 @click.option("--lens", help="What is evaluated: top_label, class:NAME, ...")
@@ -117,10 +119,10 @@ def run(
     form: str | None,
     kind: str | None,
     id_column: str | None,
-    purpose: str | None,
     tripod: str | None,
     model_card: str | None,
     figures: str | None,
+    features: str | None,
     **options: Any,
 ) -> bool:
     """Write a report on the predictions in FILE: calibration, metrics, subgroups, recalibration and threshold.
@@ -129,43 +131,41 @@ def run(
     """
     gates, source = Gates.take(options), Source.take(files[0], options)
     _check_files(files, kind)
-    if kind is not None and (gates.texts or purpose is not None):
-        raise ArgumentError(
-            "--fail-if" if gates.texts else "--for", "cannot be combined with --compare", "report on one file"
-        )
-    if kind is not None and model_card is not None:
-        raise ArgumentError("--model-card", "cannot be combined with --compare", "report on one file")
+    single = {"--fail-if": gates.texts, "--for": options["purpose"], "--model-card": model_card, "--features": features}
+    given = [name for name, value in single.items() if value]
+    if kind is not None and given:
+        raise ArgumentError(given[0], "cannot be combined with --compare", "report on one file")
     if tripod is not None:
-        purpose = "clinical"
+        options["purpose"] = "clinical"
     target, shape = _choose_target(out, form)
     title, metrics, draws = options.pop("title"), options.pop("metrics"), Draws.take(options)
     is_comparison = kind is not None
     names = COMPARED if is_comparison and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
     settings = Settings(
-        title=title if is_comparison else title or f"Calibration of {_name(files[0])}",
+        title=title if is_comparison else title or f"Calibration of {named_file(files[0])}",
         metrics=names,
         n_resamples=draws.resamples,
         seed=draws.seed,
         recalibration=options.pop("recalibration") and not is_comparison,
-        purpose=purpose,
         **options,
     )
-    more = {"files": [_name(file) for file in files], "by": source.columns.by, "where": source.where}
+    more = {"files": [named_file(file) for file in files], "by": source.columns.by, "where": source.where}
     more |= used_configuration()
     if kind is not None:
         several = compare_models(_models(files, source, id_column), settings, more)
         _write(several, several.content(shape), target, {}, figures, several.sentence)
         return False
     check_gates = _read_gates(gates, source, settings)
-    data = _read(source)
-    found = build(data, settings, more)
+    data = source.read() if features else _read(source)
+    columns = source.read_features(features, data) if features and isinstance(data, Predictions) else None
+    found = build(data, settings, more, features=columns)
     beside = {} if model_card is None else {model_card: found.to_model_card()}
     if tripod is not None:
         assert found.clinical is not None
         model = found.metadata.get("model", "")
         beside[tripod] = tripod_items(found.clinical.summary, outcome=found.outcome or None, model=model)
     _write(found, found.content(shape), target, beside, figures, found.verdict.sentence)
-    return gates.finish(check_gates(data, found), f"calibrant report {_name(files[0])}")
+    return gates.finish(check_gates(data, found), f"calibrant report {named_file(files[0])}")
 
 
 def _choose_target(out: str | None, form: str | None) -> tuple[str, Form]:
@@ -240,10 +240,6 @@ def _check_files(files: tuple[str, ...], kind: str | None) -> None:
         raise ArgumentError(
             "-", "standard input can be read only once, and several files are required", "name the files"
         )
-
-
-def _name(file: str) -> str:
-    return "standard input" if file == "-" else Path(file).name
 
 
 def _read(source: Source) -> Predictions | Sketches:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ..errors import ArgumentError, FileError
+from ..input.expressions import quoted
 from ..sketches.files import reading
-from ..sketches.files.converting import as_tables
-from ..sketches.files.reading import Rows, common_kind, kind_of, not_utf8, paths_of
-from ..util.temporary import process_folder
+from ..sketches.files.converting import as_tables, kind_of
+from ..sketches.files.reading import Rows, common_kind, not_utf8, paths_of
+from ..util.temporary import temporary_folder
 from .places import remember_read
 
 SKETCH = ".sketch"
 # Formats that are logs of language models.
-LOGS = ("lm-eval", "openai")
+LOGS = ("lm-eval", "openai", "inspect", "helm")
 
 
 def is_sketch(file: str) -> bool:
@@ -42,15 +44,15 @@ def on_disk(file: str) -> Iterator[list[str]]:
     suffix = ".arrow" if head.startswith(b"ARROW1") else ".input"
     if head.startswith(b"PK\x03\x04"):
         suffix = ".xlsx" if _is_spreadsheet(head) else ".npz"
-    with tempfile.NamedTemporaryFile(suffix=suffix, dir=process_folder()) as copy:
-        copy.write(head)
-        while chunk := sys.stdin.buffer.read(1 << 20):
-            copy.write(chunk)
-        copy.flush()
+    with temporary_folder() as folder:
+        copy = Path(folder, f"input{suffix}")
+        with copy.open("wb") as stream:  # closed before it is read: Windows opens a file once
+            stream.write(head)
+            shutil.copyfileobj(sys.stdin.buffer, stream, 1 << 20)
         try:
-            yield as_tables([copy.name])
+            yield as_tables([str(copy)])
         except FileError as error:
-            if error.argument != copy.name:
+            if error.argument != str(copy):
                 raise
             raise error.replaced(argument=file) from None
 
@@ -116,3 +118,13 @@ def open_rows(
     remember_read(paths, kind, where)
     with reading.open_rows(paths, kind, shown, where=where, table=table, argument="--where", numbered=numbered) as rows:
         yield rows
+
+
+def read_features(rows: Rows, names: list[str]) -> dict[str, Any]:
+    """Columns of features, in which missing values are masked; dates are returned as they are stored."""
+    dates = [name for name in names if rows.types[name].startswith(("DATE", "TIMESTAMP"))]
+    columns: dict[str, Any] = rows.fetch([name for name in names if name not in dates])
+    for name in dates:
+        query = f"SELECT {quoted(name)} AS value FROM {rows.sql}"  # noqa: S608 - a quoted name
+        columns[name] = rows.connection.execute(query).fetchnumpy()["value"]
+    return {name: columns[name] for name in names}

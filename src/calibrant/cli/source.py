@@ -29,7 +29,7 @@ from ..sketches.files.columns import (
 )
 from ..sketches.files.reading import PRINTED, Rows
 from .language_models import open_source
-from .rows import open_rows
+from .rows import open_rows, read_features
 from .screen import note_positive
 
 
@@ -96,7 +96,7 @@ class Source:
             open_rows(paths, self.file, kind, where=self.where, table=self.table) as rows,
         ):
             columns = match_columns(rows.names, [name.strip() for name in names.split(",")], "--features")
-            arrays = rows.fetch(list(dict.fromkeys(columns)))
+            arrays = read_features(rows, list(dict.fromkeys(columns)))
         kept = slice(None) if data.dropped is None else data.dropped.kept
         return {name: values[kept] for name, values in arrays.items()}
 

@@ -10,7 +10,8 @@ import click
 
 from ..errors import ArgumentError, CalibrantError, FileError, GroupError, LensError
 from ..sketches.collection import Sketches
-from ..sketches.files.reading import PACKED, kind_of, paths_of
+from ..sketches.files.converting import PACKED, kind_of
+from ..sketches.files.reading import paths_of
 from ..sketches.files.scanning import scan
 from . import options
 from .config import is_configured

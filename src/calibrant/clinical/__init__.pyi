@@ -10,5 +10,10 @@ from .optimism import OptimismRow as OptimismRow
 from .optimism import internal_validation as internal_validation
 from .performance import ClinicalSummary as ClinicalSummary
 from .performance import summary as summary
+from .pooled_curves import PooledCurve as PooledCurve
+from .pooled_curves import pooled_curve as pooled_curve
 from .survival import SurvivalSummary as SurvivalSummary
 from .survival import survival_summary as survival_summary
+from .updating import ModelUpdate as ModelUpdate
+from .updating import UpdateTest as UpdateTest
+from .updating import closed_test_update as closed_test_update

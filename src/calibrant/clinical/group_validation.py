@@ -361,11 +361,6 @@ def validate_by_group(
     return _Validation(chosen, method, level, min_rows, lens).of(p)
 
 
-def _text_and_numbers(name: str) -> list[Any]:
-    """The parts of a name, texts and numbers in turn, by which "Centre 2" is before "Centre 10"."""
-    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d+)", name))]
-
-
 def _coefficient(metric: str) -> Estimator:
     """A coefficient of logistic recalibration with its standard error; the sandwich covariance for importance weights."""
 
@@ -403,7 +398,8 @@ class _Validation(NamedTuple):
         assert groups is not None
         present = [code for code in range(len(names)) if (groups == code).any()]
         if all(isinstance(name, str) for name in names):  # "Centre 2" is before "Centre 10"
-            present.sort(key=lambda code: _text_and_numbers(names[code]))
+            pieces = [re.split(r"(\d+)", name) for name in names]
+            present.sort(key=lambda code: [int(p) if place % 2 else p for place, p in enumerate(pieces[code])])
         if len(present) < 2:
             problem = "there is one group only; pooling requires at least two"
             raise GroupError("groups", problem, "use clinical.summary")

@@ -241,9 +241,8 @@ def internal_validation(
     *,
     metrics: Any = None,
     method: Method = "bootstrap",
-    n_resamples: int | None = None,
+    resamples: int | Iterable[Any] | None = None,
     groups: Any = None,
-    resamples: Iterable[Any] | None = None,
     rng: Any = 0,
 ) -> InternalValidation:
     r"""Estimate the performance of a model on new data, corrected for the optimism of evaluating it on its own training rows.
@@ -267,13 +266,12 @@ def internal_validation(
         calibration intercept (slope 1), calibration slope, O/E and ICI, and for more classes AUROC, Brier score and log loss.
     method : {"bootstrap", "cross_validation"}, default "bootstrap"
         Estimator of the optimism; see Notes.
-    n_resamples : int, optional
+    resamples : int or iterable of array-like of int, optional
         Number of bootstrap resamples, by default 200; for cross-validation that of folds, which keep the share of each class, by default 10.
+        Or the resamples themselves: row indices for the bootstrap, ``(train, test)`` pairs of them for cross-validation, such as those of a
+        scikit-learn splitter, which may repeat the rows with other folds.
     groups : array-like of shape (N,), optional
         Cluster of each row, such as the patient: whole clusters are resampled, or assigned to folds.
-    resamples : iterable of array-like of int, optional
-        Resamples to use in place of random ones: row indices for the bootstrap, ``(train, test)`` pairs of them for cross-validation,
-        such as those of a scikit-learn splitter, which may repeat the rows with other folds.
     rng
 
     Returns
@@ -333,7 +331,7 @@ def internal_validation(
     >>> X = rng.normal(size=(150, 12))  # one predictor and eleven that are noise
     >>> y = rng.random(150) < 1 / (1 + np.exp(-X[:, 0]))
     >>> model = LogisticRegression(C=np.inf)
-    >>> cal.clinical.internal_validation(model, X, y, metrics=["auroc", "cox_slope"], n_resamples=100, rng=0)
+    >>> cal.clinical.internal_validation(model, X, y, metrics=["auroc", "cox_slope"], resamples=100, rng=0)
     Internal validation by bootstrap, 100 refits; 150 rows, 91 with the event True
     metric     apparent  optimism  corrected     error  resamples
     auroc        0.7826   0.06632     0.7163  0.003553        100
@@ -344,15 +342,13 @@ def internal_validation(
     data = TrainingRows.read(X, y, groups)
     refits = _Refits(estimator, data, _statistics(metrics, data.k))
     cross, seed = method == "cross_validation", seed_of(rng)
-    count = check_whole(
-        (10 if cross else 200) if n_resamples is None else n_resamples, "n_resamples", 2 if cross else 1
-    )
-    if resamples is not None:
+    resamples = (10 if cross else 200) if resamples is None else resamples
+    if isinstance(resamples, Iterable):
         plan = list(given_resamples(resamples, data.n, cross))
     elif cross:
-        plan = list(cross_validation_folds(data, count, seed))
+        plan = list(cross_validation_folds(data, check_whole(resamples, "resamples", 2), seed))
     else:
-        plan = bootstrap_rows(data, count, seed)
+        plan = bootstrap_rows(data, check_whole(resamples, "resamples"), seed)
     if not plan:
         raise ArgumentError("resamples", "is empty", "give at least one")
     with one_blas_thread():

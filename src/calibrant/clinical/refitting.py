@@ -174,7 +174,7 @@ def cross_validation_folds(data: TrainingRows, folds: int, seed: int) -> Iterato
     units = data.n if data.groups is None else int(data.groups.max()) + 1
     if folds > units:
         problem = f"must be at most the number of {'rows' if data.groups is None else 'clusters'}, {units}; got {folds}"
-        raise ArgumentError("n_resamples", problem)
+        raise ArgumentError("resamples", problem)
     rng = generator(seed, 0)
     fold = np.empty(data.n, np.intp)
     if data.groups is not None:

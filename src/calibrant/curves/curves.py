@@ -411,6 +411,13 @@ class Interpolated:
         return np.interp(scores, self.scores, self.rates)
 
 
+def is_increasing(curve: Any) -> bool:
+    """Whether a curve never decreases; False for curves of which this is not known."""
+    if isinstance(curve, Logistic):
+        return curve.slope >= 0
+    return isinstance(curve, Interpolated) and bool((np.diff(curve.rates) >= 0).all())
+
+
 def _pooled(groups: Groups) -> tuple[Floats, NDArray[np.intp]]:
     """Return the rate of each block of pooled neighbours, and the first group of each block followed by the number of groups."""
     from scipy.optimize import isotonic_regression

@@ -71,7 +71,9 @@ def loess(groups: Groups, span: float, degree: int, surface: str) -> Floats:
         return local_fits(groups, groups.score, stretch * reach(groups, groups.score, near), degree)[0]
     # A score that fills its neighbourhood alone is its own mean, which may differ from its neighbours.
     alone = np.diff(groups.end, prepend=0) >= near
-    at = _nodes(groups, nodes)
+    place = _place(groups)
+    nearest = np.searchsorted(place, np.linspace(place[0], place[-1], nodes))
+    at = groups.score[np.unique(np.minimum(nearest, len(place) - 1))]
     at = at[~alone[np.searchsorted(groups.score, at)]]
     fitted = groups.rate.copy()
     if len(at):
@@ -225,12 +227,6 @@ def _place(groups: Groups) -> Floats:
     """Return the position of each score in [0, 1], half by its value and half by its rank."""
     score = groups.score
     return 0.5 * (score - score[0]) / (score[-1] - score[0]) + 0.5 * groups.end / groups.rows
-
-
-def _nodes(groups: Groups, count: int) -> Floats:
-    place = _place(groups)
-    index = np.searchsorted(place, np.linspace(place[0], place[-1], count))
-    return groups.score[np.unique(np.minimum(index, len(place) - 1))]
 
 
 def _merged(groups: Groups, near: int, cells: int) -> Groups:

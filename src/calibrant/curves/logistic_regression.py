@@ -136,7 +136,10 @@ def separating_side(groups: Groups, turns: int, feature: Floats | None = None) -
 
 def _separating(x: Floats, events: Floats, others: Floats, turns: int) -> Side | None:
     if turns > 2:
-        kind = _kinds(x, events, others)
+        # 1 for events only, -1 for non-events only, 0 for both, with runs of the same sign merged.
+        starts = np.flatnonzero(np.append(True, np.diff(x) != 0))
+        kind = (np.add.reduceat(events, starts) > 0).astype(np.int64) - (np.add.reduceat(others, starts) > 0)
+        kind = kind[np.append(True, (kind[1:] != kind[:-1]) | (kind[1:] == 0))]
         sides = (Side(first, most) for most in range(turns + 1) for first in (-1, 1))
         return next((side for side in sides if _fits_pattern(kind, *side)), None)
     hit, missed = x[events > 0], x[others > 0]
@@ -151,14 +154,6 @@ def _separating(x: Floats, events: Floats, others: Floats, turns: int) -> Side |
         if not ((hit > below) & (hit < above)).any():
             return Side(1, 2)
     return None
-
-
-def _kinds(feature: Floats, events: Floats, others: Floats) -> NDArray[np.int64]:
-    """Return 1 for events only, -1 for non-events only, 0 for both, with runs of the same sign merged."""
-    starts = np.flatnonzero(np.append(True, np.diff(feature) != 0))
-    events, others = np.add.reduceat(events, starts), np.add.reduceat(others, starts)
-    kind = (events > 0).astype(np.int64) - (others > 0)
-    return kind[np.append(True, (kind[1:] != kind[:-1]) | (kind[1:] == 0))]
 
 
 def _fits_pattern(kind: NDArray[np.int64], first: int, turns: int) -> bool:
@@ -213,8 +208,10 @@ def fit_logistic(
     rows = np.ascontiguousarray(columns.T)
     back = np.eye(len(rows))
     if not ridge:
-        triangle = _triangle(rows, groups.weight)
-        if triangle is None:
+        triangle = np.asarray(np.linalg.qr((np.sqrt(groups.weight) * rows).T, mode="r"), dtype=np.float64)
+        length, own = np.sqrt(np.square(triangle).sum(axis=0)), np.abs(np.diag(triangle))
+        # A row with all of the weight underflows the others to 0.
+        if len(groups.weight) < len(rows) or not ((own > SAME_COLUMN * length) & (own**2 > 0)).all():
             problem = "the scores are nearly constant, so the slope is not identified"
             raise UndefinedMetricError("y_prob", problem, "compare the means instead")
         back = np.asarray(np.linalg.inv(triangle) * math.sqrt(float(groups.weight.sum())))
@@ -223,16 +220,6 @@ def fit_logistic(
     model = (_Firth if firth else _Likelihood)(rows, groups.weight, groups.events, offset, ridge)
     inner, converged = _climbed(model)
     return LogisticFit(groups, model, back, inner, converged)
-
-
-def _triangle(rows: Floats, weight: Floats) -> Floats | None:
-    """Return the factor R of the QR decomposition; None if a column is not identifiable."""
-    triangle = np.asarray(np.linalg.qr((np.sqrt(weight) * rows).T, mode="r"), dtype=np.float64)
-    length = np.sqrt(np.square(triangle).sum(axis=0))
-    own = np.abs(np.diag(triangle))
-    # A row with all of the weight underflows the others to 0.
-    is_sound = len(weight) >= len(rows) and (own > SAME_COLUMN * length).all() and (own**2 > 0).all()
-    return triangle if is_sound else None
 
 
 class _Likelihood:

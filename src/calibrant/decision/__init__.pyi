@@ -7,9 +7,11 @@ from .areas import e_augrc as e_augrc
 from .areas import e_aurc as e_aurc
 from .costs import CostDecision as CostDecision
 from .costs import ExpectedCost as ExpectedCost
+from .costs import LargestRegret as LargestRegret
 from .costs import NetBenefit as NetBenefit
 from .costs import cost_decision as cost_decision
 from .costs import expected_cost as expected_cost
+from .costs import largest_regret as largest_regret
 from .costs import net_benefit as net_benefit
 from .costs import topk_accuracy as topk_accuracy
 from .costs import topk_confidence as topk_confidence

@@ -13,8 +13,9 @@ from ..binning.table import binomial_interval
 from ..errors import ArgumentError, ShapeError
 from ..input.convert import column, numbers
 from ..input.predictions import Predictions
+from ..metrics.cumulative.thresholds import threshold_regrets
 from ..util.checks import check_number, check_whole, is_number
-from ..util.results import Result, number
+from ..util.results import Record, Result, number
 from ..views.keywords import documents_keywords
 from ..views.lenses import within_top
 from ..views.resolve import as_predictions, resolve, views_of
@@ -275,6 +276,31 @@ def _policy(policy: Any, source: Predictions, table: Floats) -> NDArray[np.intp]
 
 
 @dataclass(frozen=True, repr=False)
+class LargestRegret(Record):
+    """The threshold at which deciding by the scores loses most against the same decision for all rows.
+
+    Parameters
+    ----------
+    regret : float
+        Mean loss of the decisions by the scores minus that of the better decision for all rows; 0 if there is no such loss.
+    threshold : float
+        The threshold.
+    better : {"all", "none"}
+        Whether acting on all rows, or on none, is better there.
+    """
+
+    regret: float
+    threshold: float
+    better: str
+
+    def _title(self) -> str:
+        if self.regret == 0:
+            return "At every threshold, deciding by the scores is at least as good as acting on all rows or on none."
+        where = f"at threshold {number(self.threshold)}, where acting on {self.better} rows is better"
+        return f"Largest regret {number(self.regret)}, {where.replace('none rows', 'no row')}"
+
+
+@dataclass(frozen=True, repr=False)
 class NetBenefit(Result):
     """Decision curve of a prediction model.
 
@@ -320,6 +346,59 @@ class NetBenefit(Result):
         shown = np.unique(np.linspace(0, len(self) - 1, min(len(self), 10)).astype(int))
         rows = [[number(values[i]) for values in self._fields().values()] for i in shown]
         return ["threshold", "benefit", "all", "standard", "avoided", "error"], rows
+
+
+@documents_keywords()
+def largest_regret(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    lens: Any = "auto",
+    where: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+) -> LargestRegret:
+    r"""Find the threshold at which deciding by the scores loses most against acting on all rows or on none.
+
+    The value is the U-calibration error `u_cal`. Use it where the users of the scores, and their costs, are unknown.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    lens
+    where
+    sample_weight
+    pos_label
+
+    Returns
+    -------
+    LargestRegret
+        Result with the attributes ``regret``, ``threshold`` and ``better``.
+
+    See Also
+    --------
+    net_benefit : The net benefit at given thresholds.
+
+    Notes
+    -----
+    Acting on a row costs v if the event does not occur, and not acting costs 1 - v if it does, both counted twice, as in the V-shaped loss of [1]_.
+
+    References
+    ----------
+    .. [1] Kleinberg, R., Paes Leme, R., Schneider, J. and Teng, Y. (2023). U-calibration: forecasting for an unknown agent. COLT.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.decision.largest_regret([0, 0, 0, 1], [0.2, 0.7, 0.8, 0.9])
+    Largest regret 0.5500, at threshold 0.7000, where acting on no row is better
+    """
+    view = one_view("largest_regret", resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
+    thresholds, regrets = threshold_regrets(view)
+    worst = int(regrets.argmax())
+    better = "all" if thresholds[worst] < view.mean(view.outcome) else "none"
+    return LargestRegret(max(0.0, float(regrets[worst])), float(thresholds[worst]), better)
 
 
 @documents_keywords()

@@ -233,6 +233,8 @@ def _outside(rate: Floats, low: float, high: float) -> Floats:
 def _band(
     view: View, held: NDArray[np.bool_], name: str, low: float, high: float, rule: Any, exact: bool
 ) -> LikertBand:
+    from scipy.special import betainc
+
     if not held.any():
         return LikertBand(name, low, high, 0.0, math.nan, math.nan, math.nan, "", math.nan)
     weight = None if view.weight is None else view.weight[held]
@@ -246,8 +248,14 @@ def _band(
         weight, rates = _rates(part, rule)
         error = float((weight * _outside(rates, low, high)).sum()) / rows
     pvalue = math.nan
-    if exact:
-        pvalue = 1.0 if direction == "inside" else _edge_pvalue(rows, rows * rate, low, high)
+    if exact and direction == "inside":
+        pvalue = 1.0
+    elif exact:
+        # Twice the smaller of P(Bin(n, high) >= k) and P(Bin(n, low) <= k); not doubled where an edge is 0 or 1, beyond which no rate lies.
+        k = round(rows * rate)
+        above = float(betainc(k, rows - k + 1, high)) if k > 0 and high < 1 else 1.0
+        below = float(betainc(rows - k, k + 1, 1 - low)) if k < rows and low > 0 else 1.0
+        pvalue = min(1.0, ((high < 1) + (low > 0)) * min(above, below))
     return LikertBand(name, low, high, rows, part.mean(part.score), rate, error, direction, pvalue)
 
 
@@ -262,13 +270,3 @@ def _rates(part: View, rule: KDTree | BinningRule) -> tuple[Floats, Floats]:
         weight, events = table.weight, table.weight * np.where(table.weight > 0, table.rate, 0.0)
     full = weight > 0
     return weight[full], events[full] / weight[full]
-
-
-def _edge_pvalue(rows: float, events: float, low: float, high: float) -> float:
-    """Twice the smaller of P(Bin(n, high) >= k) and P(Bin(n, low) <= k); not doubled where an edge is 0 or 1, beyond which no rate lies."""
-    from scipy.special import betainc
-
-    k = round(events)
-    above = float(betainc(k, rows - k + 1, high)) if k > 0 and high < 1 else 1.0
-    below = float(betainc(rows - k, k + 1, 1 - low)) if k < rows and low > 0 else 1.0
-    return min(1.0, ((high < 1) + (low > 0)) * min(above, below))

@@ -139,17 +139,18 @@ class Certificate(Result):
         other = certify(y_true, y_prob, bins=self.bins or 15, **options)
         if other.fingerprint != self.fingerprint:
             return ("The data have another fingerprint: labels, scores or weights are not those that were certified.",)
-        own, again = ({each.group: each for each in part.bounds} for part in (self, other))
-        names = [f"{name} is only in one of the two." for name in sorted(own.keys() ^ again.keys())]
-        return (
-            *names,
-            *(
-                f"{name}: the certificate states {number(own[name].bound)} for {own[name].n:,} rows, the data give "
-                f"{number(again[name].bound)} for {again[name].n:,}."
-                for name in own
-                if name in again and not _agree(own[name], again[name])
-            ),
-        )
+        if [each.group for each in other.bounds] != [each.group for each in self.bounds]:
+            certified, present = (", ".join(e.group for e in part.bounds[1:]) or "none" for part in (self, other))
+            return (f"The groups differ: those of the certificate are {certified}, those of the data {present}.",)
+        differences = []
+        for stated, found in zip(self.bounds, other.bounds, strict=True):
+            own, again = ((each.bound, each.estimate) for each in (stated, found))
+            if found.n != stated.n or not np.allclose(own, again, rtol=1e-6, atol=1e-9):
+                differences.append(
+                    f"{stated.group}: the certificate states {number(stated.bound)} for {stated.n:,} rows (estimate "
+                    f"{number(stated.estimate)}), the data give {number(found.bound)} for {found.n:,} ({number(found.estimate)})."
+                )
+        return tuple(differences)
 
     def _columns(self) -> dict[str, list[Any]]:
         names = CertifiedError.__dataclass_fields__
@@ -164,10 +165,6 @@ class Certificate(Result):
 
     def _notes(self) -> list[str]:
         return [f"  data {self.fingerprint}, calibrant {self.versions.get('calibrant', '')}"]
-
-
-def _agree(one: CertifiedError, other: CertifiedError) -> bool:
-    return one.n == other.n and bool(np.isclose(one.bound, other.bound, rtol=1e-6, atol=1e-9))
 
 
 @documents_keywords()

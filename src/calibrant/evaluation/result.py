@@ -225,7 +225,9 @@ class Evaluation(Result):
     group: Any = None
 
     def __getitem__(self, metric: str) -> float:
-        """Return the value of a metric by id or alias; raise the reason where it has none."""
+        """Return the value of a metric by id or alias, or of the header; raise the reason where it has none."""
+        if metric in ("accuracy", "mean_confidence") and getattr(self.header, metric) is not None:
+            return float(getattr(self.header, metric))
         wanted = catalogue[metric].id
         for result in self.results:
             if result.metric == wanted:

@@ -214,7 +214,7 @@ def study(
             values[model, name, seed] = values.get((model, name, seed), {}) | measured
             if path is not None:
                 line = {"model": model, "intervention": name, "seed": seed, "values": measured}
-                with Path(path).open("a", encoding="utf-8") as file:
+                with Path(path).open("a", encoding="utf-8", newline="\n") as file:
                     file.write(json.dumps(line) + "\n")
     return _summary(values, list(models), list(steps), list(product([lens or "" for lens in lenses], chosen)), numbers)
 
@@ -227,7 +227,7 @@ def _stored(path: Path) -> Values:
     text = path.read_text(encoding="utf-8")
     whole = text[: text.rfind("\n") + 1]
     if whole != text:
-        path.write_text(whole, encoding="utf-8")
+        path.write_text(whole, encoding="utf-8", newline="\n")
     for place, line in enumerate(whole.splitlines(), 1):
         try:
             row = json.loads(line)

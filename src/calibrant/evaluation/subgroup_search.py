@@ -134,6 +134,8 @@ class Space:
         parents = np.zeros((1, 0), np.intp)
         most = max(POOL, self.beam)
         for depth in range(1, self.depth + 1):
+            if not len(parents):
+                return
             groups = [parents[start : start + PARENTS] for start in range(0, len(parents), PARENTS)]
             # A conjunction is reached from each of its conditions, so that it occurs up to `depth` times.
             extended = [self._extensions(rows, group, most * depth) for group in groups]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from ..binning.table import binomial_interval
 from ..errors import ArgumentError, LensError, UndefinedMetricError
-from ..inference.gaps import Sums, gap_pvalues, sums_by
-from ..inference.multiplicity import adjust
+from ..inference.gaps import NORMAL, gap_pvalues, sums_by
 from ..inference.replicates import draw_events, many
 from ..inference.seeds import generator, seed_of
+from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text, several
@@ -23,13 +23,21 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
-from .features import read_features
-from .subgroup_search import Candidate, Rows, Space
+from .features import encode_features
+from .subgroup_search import LEAST_VARIANCE, Candidate, Rows, Space, evidence
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Limits = tuple[float, float]
+# A p-value that is adjusted for the search, and the interval of the gap.
+Test = tuple[float, Callable[[], Limits]]
 Method = Literal["split", "simulation"]
+
+# Number of subgroups that the search extends by a further condition.
+BEAM = 100
+# Scores of 0 and 1 are moved by this, so that shifts of the log-odds, up to the largest, move them too.
+LEAST_SCORE, MOST_SHIFT = 1e-12, 60.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +48,8 @@ class Subgroup(Result):
     ----------
     name : str
         Conditions that define it, such as ``"age ≥ 65 and plan = basic"``.
+    features : tuple of str
+        Names of the features of these conditions.
     lens : str
         Event that was evaluated.
     rows : int
@@ -54,10 +64,8 @@ class Subgroup(Result):
         Mean predicted probability minus observed rate.
     low, high : float
         Ends of the interval of the gap; the intervals of all subgroups of the list hold jointly.
-    pvalue : float or None
-        P-value adjusted for the search; None where the rows do not suffice for a test.
-    significant : bool
-        Whether the p-value is at most `alpha`.
+    pvalue : float
+        P-value adjusted for the search.
     mask : ndarray of bool, shape (N,)
         Which rows of the predictions belong to it.
     """
@@ -65,6 +73,7 @@ class Subgroup(Result):
     _hidden = ("mask",)
 
     name: str
+    features: tuple[str, ...]
     lens: str
     rows: int
     share: float
@@ -73,26 +82,25 @@ class Subgroup(Result):
     gap: float
     low: float
     high: float
-    pvalue: float | None
-    significant: bool
+    pvalue: float
     mask: Bools = field(repr=False, compare=False)
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         headings = ["subgroup", "rows", "mean predicted", "observed rate", "gap", "low", "high", "p-value"]
         values = map(number, (self.mean_score, self.rate, self.gap, self.low, self.high))
-        return headings, [
-            [self.name, f"{self.rows:,}", *values, pvalue_text(math.nan if self.pvalue is None else self.pvalue)]
-        ]
+        return headings, [[self.name, f"{self.rows:,}", *values, pvalue_text(self.pvalue)]]
 
 
 @dataclass(frozen=True, repr=False)
 class Subgroups(Result):
-    """Subgroups with the strongest evidence of a gap.
+    """Subgroups with a statistically significant gap.
 
     Parameters
     ----------
     subgroups : tuple of Subgroup
-        The subgroups, those with the strongest evidence in the search first; ``result[0]`` is the first.
+        The significant subgroups, those with the strongest evidence in the search first; ``result[0]`` is the first.
+    candidates : int
+        Number of subgroups that were tested.
     searched : int
         Number of conjunctions of conditions among which the search looked.
     n : int
@@ -112,6 +120,7 @@ class Subgroups(Result):
     _numeric = range(1, 8)
 
     subgroups: tuple[Subgroup, ...]
+    candidates: int
     searched: int
     n: int
     n_tested: int
@@ -129,24 +138,21 @@ class Subgroups(Result):
     def __iter__(self) -> Iterator[Subgroup]:
         return iter(self.subgroups)
 
-    @property
-    def significant(self) -> tuple[Subgroup, ...]:
-        """The subgroups with a statistically significant gap."""
-        return tuple(each for each in self.subgroups if each.significant)
-
     def _columns(self) -> dict[str, list[Any]]:
         rows = [each._fields() for each in self.subgroups]
         names = [name for name in Subgroup.__dataclass_fields__ if name != "mask"]
         return {name: [row[name] for row in rows] for name in names}
 
     def _title(self) -> str:
-        count = len(self.significant)
+        count = len(self.subgroups)
         found = f"{several(count, 'subgroup') if count else 'No subgroup'} with a statistically significant gap"
+        others = f"{several(self.candidates - count, 'other')} tested"
         if self.method == "split":
-            how = f"found on {several(self.n, 'row')}, tested on the other {self.n_tested:,}, p-values adjusted by Holm's method"
+            how = f"found on {several(self.n, 'row')}, tested on the other {self.n_tested:,}, p-values adjusted by Bonferroni's method"
         else:
             how = f"found and tested on {several(self.n, 'row')}, p-values from {self.n_resamples:,} searches with simulated labels"
-        return f"{found} at {100 * self.alpha:g}%\n  {several(self.searched, 'conjunction')} searched: {how}"
+        searched = f"{several(self.searched, 'conjunction')} searched"
+        return f"{found} at {100 * self.alpha:g}%; {others}\n  {searched}: {how}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         if not self.subgroups:
@@ -172,7 +178,6 @@ def find_subgroups(
     max_features: int = 3,
     max_subgroups: int = 10,
     bins: int = 10,
-    beam: int = 100,
     min_rows: int = 20,
     alpha: float = 0.05,
     n_resamples: int = 199,
@@ -200,11 +205,9 @@ def find_subgroups(
     max_features : int, default 3
         Largest number of features that a subgroup combines, up to 3.
     max_subgroups : int, default 10
-        Largest number of subgroups that are tested and listed.
+        Largest number of subgroups that are tested; those that are significant are listed.
     bins : int, default 10
         Number of quantile bins of numbers and dates, at whose edges intervals begin and end.
-    beam : int, default 100
-        Number of subgroups that the search extends by a further condition.
     min_rows : int, default 20
         Least number of rows of a subgroup in the search.
     alpha : float, default 0.05
@@ -220,9 +223,8 @@ def find_subgroups(
     Returns
     -------
     Subgroups
-        Up to `max_subgroups` of them, each with ``name``, ``rows``, ``mean_score``, ``rate``, ``gap``, ``low``, ``high``, ``pvalue``
-        (adjusted), ``significant`` and ``mask``; ``significant`` are those with a statistically significant gap, and ``to_frame()``
-        is a table.
+        Those with a statistically significant gap, each with ``name``, ``rows``, ``mean_score``, ``rate``, ``gap``, ``low``, ``high``,
+        ``pvalue`` (adjusted) and ``mask``; ``candidates`` is the number that was tested, and ``to_frame()`` is a table.
 
     Raises
     ------
@@ -248,16 +250,19 @@ def find_subgroups(
     .. math:: P(\textstyle\sum_i (y_i - s_i) \ge D) \le e^{-E}, \qquad E = V h(D / V), \quad h(u) = (1 + u) \ln(1 + u) - u,
 
     about :math:`D^2 / 2V`, and less where few events were expected. Subgroups of different numbers of conditions are ranked by
-    :math:`E - \ln N`, with the number N of conjunctions of so many conditions. The search extends the `beam` best subgroups
-    by every condition on a further feature; with a large enough `beam` it is exhaustive. A subgroup whose gap is explained by a better one is left out: once the gaps
+    :math:`E - \ln N`, with the number N of conjunctions of so many conditions. The search extends the 100 best subgroups
+    by every condition on a further feature. A subgroup whose gap is explained by a better one is left out: once the gaps
     of those above it are removed from their rows, it must keep half of its evidence.
 
-    ``"split"`` tests the null hypothesis that the outcomes of a subgroup follow its scores, with Holm's correction for the subgroups of the list:
-    the probability of any false subgroup is at most `alpha` whatever the search. ``"simulation"`` compares :math:`E - \ln N` with its largest value in
-    each search on simulated labels, :math:`p = (1 + \#\{b : \max_b \ge e\}) / (1 + B)`. The null hypothesis is that of calibration: a
-    model that is wrong everywhere is wrong in every subgroup. Intervals are binomial limits of Clopper and Pearson; after
-    ``"simulation"`` at the level of the critical value, which makes them approximate. Rows must be independent. Weights enter as effective
-    numbers of rows; counts are divided as the rows they represent.
+    ``"split"`` tests the null hypothesis that the outcomes of a subgroup follow its scores, with Bonferroni's correction for the subgroups
+    that are tested: the probability of any false subgroup is at most `alpha` whatever the search. ``"simulation"`` compares :math:`E - \ln N` with its
+    largest value in each search on simulated labels, :math:`p = (1 + \#\{b : \max_b \ge e\}) / (1 + B)`. The null hypothesis is that of
+    calibration: a model that is wrong everywhere is wrong in every subgroup.
+
+    An interval has the gaps that the same test does not reject, so that it excludes 0 exactly where the adjusted p-value is at most `alpha`: it
+    shifts the log-odds of the scores of the subgroup until the test no longer rejects them (after ``"split"`` with a variance V below 50, it has the
+    limits of Clopper and Pearson). Rows must be independent. Weights enter as effective numbers of rows; counts are divided as the rows they
+    represent.
 
     References
     ----------
@@ -274,23 +279,24 @@ def find_subgroups(
     >>> wrong = (age >= 65) & (plan == "basic")
     >>> y = rng.random(4000) < score + 0.3 * wrong
     >>> found = cal.find_subgroups(y, score, features={"age": age, "plan": plan})
-    >>> found[0].name, found[0].significant
-    ('age ≥ 62 and plan = basic', True)
+    >>> len(found), found[0].name
+    (1, 'age ≥ 62 and plan = basic')
     """
     check_choice(method, "method", ("split", "simulation"))
     check_fraction(alpha, "alpha", 0.05)
     check_whole(n_resamples, "n_resamples")
     check_whole(bins, "bins", 2)
-    for value, argument in ((beam, "beam"), (min_rows, "min_rows"), (max_subgroups, "max_subgroups")):
+    for value, argument in ((min_rows, "min_rows"), (max_subgroups, "max_subgroups")):
         check_whole(value, argument)
     if check_whole(max_features, "max_features") > 3:
         raise ArgumentError("max_features", f"must be at most 3; got {max_features}")
+    check_same_rows(y_true, {"features": features})
     p = as_predictions(y_true, y_prob, sample_weight, pos_label)
     views = _single_scores(p, lens)
-    coded = read_features(features, p, bins)
+    coded = encode_features(features, p, bins)
     if (views[0].total if p.weight_kind == "counts" else p.n) < 2 * min_rows:
         raise UndefinedMetricError("find_subgroups", f"requires at least {2 * min_rows} rows", "use a smaller min_rows")
-    space = Space(coded, max_features, beam, min_rows, len(views))
+    space = Space(coded, max_features, BEAM, min_rows, len(views))
     seed = seed_of(rng)
     parts = [np.arange(p.n)] * 2, [views[0].weights] * 2
     if method == "split":
@@ -298,20 +304,24 @@ def find_subgroups(
     (index, tested), (weight, tested_weight) = parts
     searched = [space.rows(view, index, weight) for view in views]
     candidates = space.distinct(space.search(searched), searched, max_subgroups)
-    sums = [_sums(space, views[each.view], each, tested, tested_weight) for each in candidates]
+    held_out = [space.rows(view, tested, tested_weight) for view in views] if method == "split" else searched
+    members = [_members(space, views[each.view], each, tested, held_out[each.view]) for each in candidates]
     if method == "split":
-        pvalues = _holm([gap_pvalues(each, p.weight_kind)[0][0] for each in sums])
-        tails = [alpha / max(len(sums), 1)] * len(sums)
+        tests = _held_out_tests(members, alpha)
     else:
-        pvalues, tails = _simulated(space, views, searched, candidates, alpha, n_resamples, seed)
-    total = float(tested_weight.sum())
-    listed = tuple(
-        _subgroup(space, views, total, alpha, *each) for each in zip(candidates, sums, pvalues, tails, strict=True)
-    )
+        tests = _simulated_tests(space, views, searched, candidates, members, alpha, n_resamples, seed)
+    listed = []
+    for candidate, part, (pvalue, limits) in zip(candidates, members, tests, strict=True):
+        if pvalue <= alpha:
+            mask = space.mask(candidate.conditions, space.codes.T)
+            share = part.total / float(held_out[candidate.view].weight.sum())
+            names = tuple(coded[space.feature[place]].name for place in sorted(candidate.conditions))
+            where = space.name(candidate.conditions), names, views[candidate.view].lens
+            listed.append(_subgroup(part, where, share, pvalue, limits(), mask))
     sizes = [int(w.sum()) if p.weight_kind == "counts" else len(w) for w in (weight, tested_weight)]
     resamples = n_resamples if method == "simulation" else 0
     notes = tuple(f"{f.name}: {f.rare} rare categories were not searched" for f in coded if f.rare)
-    return Subgroups(listed, space.size, sizes[0], sizes[1], method, alpha, resamples, notes)
+    return Subgroups(tuple(listed), len(candidates), space.size, sizes[0], sizes[1], method, alpha, resamples, notes)
 
 
 def _single_scores(p: Predictions, lens: str | Lens) -> list[View]:
@@ -336,33 +346,50 @@ def _halves(view: View, rng: np.random.Generator) -> tuple[list[Array], list[Flo
     return index, [first[index[0]], (weight - first)[index[1]]]
 
 
-def _sums(space: Space, view: View, candidate: Candidate, index: Array, weight: Floats) -> Sums:
-    """The sums of a subgroup over the rows on which it is tested."""
-    inside = space.mask(candidate.conditions, space.codes[index].T)
-    rows = index[inside]
-    own = None if view.weight_kind == "unit" else weight[inside]
-    return sums_by(View(view.score[rows], view.raw_outcome[rows], own, view.weight_kind), None, 1)
+def _members(space: Space, view: View, candidate: Candidate, index: Array, rows: Rows) -> View:
+    """The rows of a subgroup on which it is tested."""
+    inside = space.mask(candidate.conditions, rows.columns)
+    own = None if view.weight_kind == "unit" else rows.weight[inside]
+    at = index[inside]
+    return View(view.score[at], view.raw_outcome[at], own, view.weight_kind)
 
 
-def _holm(pvalues: list[float]) -> list[float]:
-    """P-values adjusted for their number; NaN stays NaN and does not count."""
-    values = np.array(pvalues)
-    known = ~np.isnan(values)
-    values[known] = adjust(values[known], "holm")
-    return values.tolist()
+def _held_out_tests(members: Sequence[View], alpha: float) -> list[Test]:
+    """Tests on held-out rows with Bonferroni's correction, and the gaps that each does not reject at its share of the level."""
+    from scipy.special import ndtri
+
+    tail = alpha / max(len(members), 1)
+
+    def test_of(part: View) -> Test:
+        sums = sums_by(part, None, 1)
+        (pvalue,), (kind,) = gap_pvalues(sums, part.weight_kind)
+
+        def limits() -> Limits:
+            if kind == NORMAL:
+                return _unrejected_gaps(
+                    part, lambda excess, variance: excess**2 / (2 * variance), ndtri(tail / 2) ** 2 / 2
+                )
+            mean, rate = (each / sums.weight for each in (sums.score, sums.outcome))
+            least, most = binomial_interval(sums.size * np.clip(rate, 0, 1), sums.size, tail, "clopper_pearson")
+            return float(mean[0] - most[0]), float(mean[0] - least[0])
+
+        is_tested = sums.rows[0] > 0 and not math.isnan(pvalue)
+        return min(1.0, len(members) * float(pvalue)) if is_tested else 1.0, limits
+
+    return [test_of(part) for part in members]
 
 
-def _simulated(
+def _simulated_tests(
     space: Space,
     views: Sequence[View],
     searched: Sequence[Rows],
     candidates: Sequence[Candidate],
+    members: Sequence[View],
     alpha: float,
     n_resamples: int,
     seed: int,
-) -> tuple[list[float], list[float]]:
-    """P-values from the best evidence of each search on simulated labels, and the level of each interval at its critical value."""
-    from scipy.special import ndtr
+) -> list[Test]:
+    """Tests against the best evidence of each search on simulated labels, and the gaps whose evidence would be below its critical value."""
 
     def best(number: int) -> float:
         rng = generator(seed, number + 1)
@@ -374,45 +401,45 @@ def _simulated(
         return max((each.evidence for each in space.search(parts)), default=-math.inf)
 
     null = np.array(many(best, n_resamples))
-    pvalues = [(1 + int((null >= each.evidence).sum())) / (1 + n_resamples) for each in candidates]
     # The smallest value that is significant, or the largest of all if none would be.
     critical = np.sort(null)[::-1][max(math.floor(alpha * (1 + n_resamples)) - 1, 0)]
-    limits = [math.sqrt(2 * max(critical + space.penalty(len(each.conditions)), 0)) for each in candidates]
-    return pvalues, [2 * float(ndtr(-limit)) for limit in limits]
+
+    def test_of(candidate: Candidate, part: View) -> Test:
+        limit = max(critical + space.penalty(len(candidate.conditions)), 0)
+        pvalue = (1 + int((null >= candidate.evidence).sum())) / (1 + n_resamples)
+        return pvalue, lambda: _unrejected_gaps(part, evidence, limit)
+
+    return [test_of(*each) for each in zip(candidates, members, strict=True)]
+
+
+def _unrejected_gaps(part: View, statistic: Callable[[Any, Any], Any], critical: float) -> Limits:
+    """The gaps that a test does not reject: those at shifts of the log-odds of all scores after which the statistic is at most `critical`."""
+    from scipy.optimize import brentq
+    from scipy.special import expit, logit
+
+    score = np.clip(part.score, LEAST_SCORE, 1 - LEAST_SCORE)
+    square = part.weights**2 if part.weight_kind == "importance" else part.weights
+    events = float(part.weights @ part.outcome)
+
+    def end(side: int) -> float:
+        def beyond(shift: float) -> float:
+            shifted = expit(logit(score) + shift)
+            excess = events - float(part.weights @ shifted)
+            variance = max(float(square @ (shifted * (1 - shifted))), LEAST_VARIANCE)
+            return math.copysign(float(statistic(excess, variance)), excess) - side * critical
+
+        # The test of the scores themselves is that without a shift, so that zero is on the right side of each end.
+        start, stop = (0.0, MOST_SHIFT) if beyond(0.0) > 0 else (-MOST_SHIFT, 0.0)
+        found = brentq(beyond, start, stop) if beyond(start) > 0 > beyond(stop) else (stop if start == 0 else start)
+        return float(part.weights @ (part.score - expit(logit(score) + found)) / part.total)
+
+    return end(-1), end(1)
 
 
 def _subgroup(
-    space: Space,
-    views: Sequence[View],
-    total: float,
-    alpha: float,
-    candidate: Candidate,
-    sums: Sums,
-    pvalue: float,
-    tail: float,
+    part: View, where: tuple[str, tuple[str, ...], str], share: float, pvalue: float, limits: Limits, mask: Bools
 ) -> Subgroup:
-    """The row of the list for a candidate: gap, interval and test on the rows of the test."""
-    view = views[candidate.view]
-    mask = space.mask(candidate.conditions, space.codes.T)
-    counted = view.weight_kind == "counts"
-    rows = int(sums.weight[0]) if counted else int(sums.rows[0])
-    if not rows:
-        nan = math.nan
-        name = space.name(candidate.conditions)
-        return Subgroup(name, view.lens, 0, 0.0, nan, nan, nan, nan, nan, None, False, mask)
-    mean, rate = float(sums.score[0] / sums.weight[0]), float(sums.outcome[0] / sums.weight[0])
-    least, most = binomial_interval(sums.size * min(max(rate, 0), 1), sums.size, tail, "clopper_pearson")
-    return Subgroup(
-        name=space.name(candidate.conditions),
-        lens=view.lens,
-        rows=rows,
-        share=float(sums.weight[0]) / total,
-        mean_score=mean,
-        rate=rate,
-        gap=mean - rate,
-        low=mean - float(most[0]),
-        high=mean - float(least[0]),
-        pvalue=None if math.isnan(pvalue) else pvalue,
-        significant=pvalue <= alpha,
-        mask=mask,
-    )
+    """The row of the list for a subgroup, given its name, features and lens, from the rows on which it was tested."""
+    mean, rate = (float(part.weights @ each) / part.total for each in (part.score, part.outcome))
+    rows = int(part.total) if part.weight_kind == "counts" else part.n
+    return Subgroup(*where, rows, share, mean, rate, mean - rate, *limits, pvalue, mask)

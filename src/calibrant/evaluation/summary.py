@@ -42,7 +42,14 @@ class EvaluationSummary(Evaluation):
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return the summary as a table of text: for each quantity its name, its value and what to know about it."""
         rows = {r.metric: [f"{r.name} ({r.metric})", shown_number(r.value), self._remark(r)] for r in self.results}
-        test = ["Test of calibration", "", _verdict(next(r for r in self.results if r.metric == TEST))]
+        tested = next(r for r in self.results if r.metric == TEST)
+        name = f"{tested.name[0].lower()}{tested.name[1:]}, {tested.metric}"
+        verdict = f"not tested ({name}): {(tested.note or tested.reason).removeprefix('no p-value: ')}"
+        if tested.pvalue is not None:
+            outcome = "rejected" if tested.pvalue <= ALPHA else "not rejected"
+            evidence = pvalue_clause(tested.pvalue, tested.least_pvalue)
+            verdict = f"calibration is {outcome} at {100 * ALPHA:g}%: {evidence} ({name})"
+        test = ["Test of calibration", "", verdict]
         first, score = rows.pop("ece"), rows.pop("brier")
         slope = [rows.pop("cox_slope")] if "cox_slope" in rows else []
         del rows[TEST]
@@ -119,12 +126,3 @@ class EvaluationSummary(Evaluation):
     def _note(self, result: MetricResult) -> str:
         """The note without a missing p-value, which the line of the test states."""
         return result.note.partition("no p-value")[0].strip("; ")
-
-
-def _verdict(result: MetricResult) -> str:
-    """The conclusion of the test in words."""
-    name = f"{result.name[0].lower()}{result.name[1:]}, {result.metric}"
-    if result.pvalue is None:
-        return f"not tested ({name}): {(result.note or result.reason).removeprefix('no p-value: ')}"
-    outcome = "rejected" if result.pvalue <= ALPHA else "not rejected"
-    return f"calibration is {outcome} at {100 * ALPHA:g}%: {pvalue_clause(result.pvalue, result.least_pvalue)} ({name})"

@@ -17,6 +17,8 @@ from .flexible_curves import FlexibleCalibrationCurve as FlexibleCalibrationCurv
 from .flexible_curves import flexible_calibration_curve as flexible_calibration_curve
 from .forest import ForestDiagram as ForestDiagram
 from .forest import forest_diagram as forest_diagram
+from .group_curves import GroupCurves as GroupCurves
+from .group_curves import curves_diagram as curves_diagram
 from .groupconfidence import GroupConfidenceDiagram as GroupConfidenceDiagram
 from .groupconfidence import group_confidence_diagram as group_confidence_diagram
 from .intervals import IntervalDiagram as IntervalDiagram

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 
 from ..binning.table import binomial_interval
 from ..errors import InputTypeError
-from ..evaluation.features import read_features
+from ..evaluation.features import Feature, encode_features
 from ..inference.gaps import sums_by
+from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import documents_keywords
@@ -179,16 +181,20 @@ def feature_diagram(
     """
     check_fraction(level, "level")
     check_whole(bins, "bins", 2)
+    check_same_rows(y_true, {"feature": feature})
     models = read_models(y_true, y_prob, sample_weight, pos_label)
-    if isinstance(getattr(feature, "name", None), str):
-        feature = {feature.name: feature}
     first = next(iter(models.values()))
     if not isinstance(first, Predictions):
         raise InputTypeError("y_true", "a feature diagram requires rows", "pass labels and probabilities")
-    coded = read_features(feature, first, bins)
+    coded = encode_features(feature, first, bins)
     if len(coded) > 1:
         raise InputTypeError("feature", f"expected one feature, got {len(coded)}", "pass one column")
-    code, labels = coded[0].code, coded[0].labels()
+    return diagram_along(coded[0], models, lens, level)
+
+
+def diagram_along(feature: Feature, models: Mapping[str, Any], lens: Any, level: float) -> FeatureDiagram:
+    """Return the diagram of models along a feature that was read."""
+    code, labels = feature.code, feature.labels()
     present = np.flatnonzero(np.bincount(code, minlength=len(labels)))
     curves = []
     for name, source in models.items():
@@ -198,4 +204,4 @@ def feature_diagram(
         low, high = binomial_interval(sums.size * rate, sums.size, 1 - level, "clopper_pearson")
         rows = sums.weight if view.weight_kind == "counts" else sums.rows.astype(np.float64)
         curves.append(FeatureCurve(name, rows, sums.score / sums.weight, rate, low, high))
-    return FeatureDiagram(coded[0].name, tuple(labels[place] for place in present), tuple(curves), level, view.lens)
+    return FeatureDiagram(feature.name, tuple(labels[place] for place in present), tuple(curves), level, view.lens)

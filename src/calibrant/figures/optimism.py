@@ -99,7 +99,7 @@ def optimism_diagram(validation: InternalValidation) -> OptimismDiagram:
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(150, 12))
     >>> y = rng.random(150) < 1 / (1 + np.exp(-X[:, 0]))
-    >>> found = cal.clinical.internal_validation(LogisticRegression(C=np.inf), X, y, n_resamples=20, rng=0)
+    >>> found = cal.clinical.internal_validation(LogisticRegression(C=np.inf), X, y, resamples=20, rng=0)
     >>> diagram = cal.figures.optimism_diagram(found)
     >>> diagram.corrected.shape
     (50,)

@@ -18,6 +18,8 @@ from .grades import grade_tests as grade_tests
 from .grades import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomial
 from .intervals import Interval as Interval
 from .intervals import interval as interval
+from .judges import CorrectedRate as CorrectedRate
+from .judges import corrected_rate as corrected_rate
 from .multinomial import MultinomialFit as MultinomialFit
 from .multinomial import MultinomialRecalibration as MultinomialRecalibration
 from .multinomial import multinomial_recalibration as multinomial_recalibration

@@ -143,7 +143,7 @@ def giviti_test(
     sampler, seed = RowSampler(view), seed_of(rng)
 
     def drawn(number: int) -> float:
-        (rows,) = sampler.null(generator(seed, number), True).views(catalogue["cox_slope"], {})
+        (rows,) = sampler.resample(generator(seed, number), "outcomes").views(catalogue["cox_slope"], {})
         assert isinstance(rows, View)
         try:
             return tested(rows)[2]

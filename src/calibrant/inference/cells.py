@@ -289,11 +289,9 @@ class CellSampler(LabelSampler):
         rows = self.rows if draws == "outcomes" else rng.multinomial(self.total, self.rows / self.total)
         return rows, draw_events(self.chance, rng, rows)
 
-    def null(self, rng: Generator, fixed_design: bool) -> Drawn:
-        return self._drawn(*self.sums(rng, "outcomes" if fixed_design else "scores"))
-
-    def bootstrap(self, rng: Generator) -> Drawn:
-        return self._drawn(*self.sums(rng, "rows"))
+    def resample(self, rng: Generator, draws: Draws) -> Drawn:
+        """Draw counts of rows and of events."""
+        return self._drawn(*self.sums(rng, draws))
 
     def _drawn(self, rows: Array, positives: Array) -> Drawn:
         return one_view(counted_view(self.score, rows, positives, self.lens, classes=self.classes))

@@ -54,10 +54,12 @@ class Case:
     description: str
     alpha: float
     alternative: str
+    tolerance: float | None = None
+    """Of an equivalence test; None for a test of calibration."""
 
     @property
     def name(self) -> str:
-        return self.metric.id
+        return self.metric.id if self.tolerance is None else f"{self.metric.id} within {self.tolerance:g}"
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def _recorded(scores: Any) -> tuple[Floats, Floats]:
 
 def plan_of(case: Case) -> Plan | None:
     """The power formula of a test; None where the power must be simulated."""
-    plan = KNOWN_PLANS.get(case.name)
+    plan = None if case.tolerance is not None else KNOWN_PLANS.get(case.name)
     if plan is None or (plan is _grouped_plan and case.alternative != "greater"):
         return None
     if not (case.at.share * case.at.score * (1 - case.at.score)).any():

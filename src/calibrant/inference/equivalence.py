@@ -71,17 +71,19 @@ class EquivalenceResult(Record):
         return f"{self.metric} differs from {number(self.ideal)} by at least {number(self.tolerance)}"
 
     @property
+    def claim(self) -> str:
+        """What is to be shown, such as ``"below 0.02000"``."""
+        if self.ideal == 0 and self.low >= 0:
+            return f"below {number(self.tolerance)}"
+        return f"within {number(self.tolerance)} of {number(self.ideal)}"
+
+    @property
     def verdict(self) -> str:
         """The conclusion in one sentence."""
         is_error = self.ideal == 0 and self.low >= 0
-        claim = (
-            f"below {number(self.tolerance)}"
-            if is_error
-            else f"within {number(self.tolerance)} of {number(self.ideal)}"
-        )
         limits = f"at most {number(self.high)}" if is_error else f"from {number(self.low)} to {number(self.high)}"
         shown = "shown to be" if self.rejected else "not shown to be"
-        return f"{self.metric} {number(self.value)} is {shown} {claim}: {limits} with {100 * (1 - self.alpha):g}% confidence."
+        return f"{self.metric} {number(self.value)} is {shown} {self.claim}: {limits} with {100 * (1 - self.alpha):g}% confidence."
 
     def _fields(self) -> dict[str, Any]:
         more = {"rejected": self.rejected, "null_hypothesis": self.null_hypothesis, "verdict": self.verdict}

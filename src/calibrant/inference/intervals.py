@@ -355,7 +355,12 @@ def own_intervals(metric: Metric, options: dict[str, Any]) -> dict[str, Callable
 def _note_of_closed_form(method: str, asked: Asked, views: list[AnyView], ends: Ends) -> str:
     """Caveats of an interval in closed form: few events, one bin, an estimate below 0, few groups."""
     notes = ["" if method in HOLD_FOR_FEW.get(asked.metric.id, ()) else _few(views, method)]
-    notes += [_in_one_bin(asked.metric, asked.view, asked.options), "" if asked.value >= ends[0] else BELOW_ZERO]
+    view = asked.view
+    if asked.metric.id in ("t_cal", "l2ce_interval") and isinstance(view, View):
+        cell, count = binning_rule(_bins_of(view, asked.options)).cells(view)
+        share = float(np.bincount(cell, view.weights, count).max()) / view.total
+        notes += [ONE_BIN.format(share) if share > 0.5 and len(view.ties.score) > count else ""]
+    notes += ["" if asked.value >= ends[0] else BELOW_ZERO]
     notes += [] if asked.clusters is None else [few_groups(len(np.unique(asked.clusters)))]
     return "; ".join(filter(None, notes))
 
@@ -435,15 +440,6 @@ def _few(views: list[Any], method: str) -> str:
     if rarer < FEWEST and method not in HOLD_FROM_FIVE:
         return FEW.format(f"{rarer:g}")
     return FEW_FOR.format(f"{rarer:g}", needed, method)
-
-
-def _in_one_bin(metric: Metric, view: Any, options: dict[str, Any]) -> str:
-    """A note where most rows share one bin of equal width."""
-    if metric.id not in ("t_cal", "l2ce_interval") or not isinstance(view, View):
-        return ""
-    cell, count = binning_rule(_bins_of(view, options)).cells(view)
-    share = float(np.bincount(cell, view.weights, count).max()) / view.total
-    return ONE_BIN.format(share) if share > 0.5 and len(view.ties.score) > count else ""
 
 
 def _bins_of(view: Any, options: dict[str, Any]) -> Bins:

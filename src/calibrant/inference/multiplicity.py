@@ -68,7 +68,11 @@ def combine_pvalues(pvalues: Any, method: Combination = "bonferroni") -> float:
         from scipy.special import chdtrc
 
         return float(chdtrc(2 * len(values), -2 * math.fsum(map(math.log, values))))
-    return _cauchy(values)
+    if max(values) == 1:
+        return 1.0
+    # The mean of Cauchy quantiles is again Cauchy distributed; tangents near both ends avoid the cancellation of a difference from one half.
+    points = [1 / math.tan(math.pi * p) if p <= 0.5 else -1 / math.tan(math.pi * (1 - p)) for p in values]
+    return math.atan2(1, math.fsum(points) / len(points)) / math.pi
 
 
 def e_bh(evalues: Any, *, alpha: float = 0.05) -> NDArray[np.bool_]:
@@ -122,7 +126,12 @@ def e_bh(evalues: Any, *, alpha: float = 0.05) -> NDArray[np.bool_]:
     >>> cal.inference.e_bh([200, 45, 60, 3, 0.5], alpha=0.1).tolist()
     [True, True, True, False, False]
     """
-    values = _checked_evalues(evalues)
+    try:
+        values = np.asarray(evalues, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputTypeError("evalues", f"must be numbers; got {evalues!r}") from None
+    if values.ndim != 1 or len(values) == 0 or not (values >= 0).all():
+        raise InputError("evalues", f"must be one or more non-negative numbers; got {evalues!r}")
     check_fraction(alpha, "alpha", 0.05)
     count = len(values)
     order = np.argsort(-values, kind="stable")
@@ -176,26 +185,6 @@ def p_to_e(pvalues: Any) -> Floats:
     # The series avoids the cancellation near p = 1.
     small = 1 / 2 + x * (1 / 6 + x * (1 / 24 + x * (1 / 120 + x / 720)))
     return np.where(x < 1e-2, small, np.where(x > 700, np.inf, exact))
-
-
-def _checked_evalues(evalues: Any) -> Floats:
-    try:
-        values = np.asarray(evalues, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputTypeError("evalues", f"must be numbers; got {evalues!r}") from None
-    if values.ndim != 1 or len(values) == 0 or not (values >= 0).all():
-        raise InputError("evalues", f"must be one or more non-negative numbers; got {evalues!r}")
-    return values
-
-
-def _cauchy(values: list[float]) -> float:
-    """Mean of the Cauchy quantiles of the p-values, which is again Cauchy distributed."""
-    if max(values) == 1:
-        return 1.0
-    # Tangents near both ends avoid the cancellation of a difference from one half.
-    points = [1 / math.tan(math.pi * p) if p <= 0.5 else -1 / math.tan(math.pi * (1 - p)) for p in values]
-    mean = math.fsum(points) / len(points)
-    return math.atan2(1, mean) / math.pi
 
 
 def _checked(pvalues: Any) -> list[float]:

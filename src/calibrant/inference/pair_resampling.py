@@ -1,12 +1,14 @@
 """Values of skce_uq on all resamples simultaneously: predictions are sorted once, and each tile of pairs is computed once for all replicates.
 
-The kernel, and the number of parts in which pairs are formed, are those of the data.
+The value is the sum over pairs of different rows of w_i w_j k(p_i, p_j) <r_i, r_j>, with residuals r = e_y - p, divided by the weight of these
+pairs. Simulated labels change the residuals alone, bootstrap replicates the weights alone. The kernel, and the number of parts in which pairs
+are formed, are those of the data.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +29,8 @@ OPTIONS = ("kernel", "distance", "bandwidth")
 
 # Rows of a tile of pairs: 2 MB, large enough for efficient matrix products.
 TILE = 512
+# Tiles of this many bytes are kept for the next resamples.
+MOST_KEPT = 1 << 26
 # Entries of the multiplicities held at a time.
 COUNT_ENTRIES = 1 << 23
 
@@ -35,7 +39,7 @@ class Crowd(NamedTuple):
     """The rows that are resampled, in the order of their predictions."""
 
     order: NDArray[np.intp]
-    points: Floats
+    probs: Floats
     residual: Floats
     weight: Floats
     own_weight: Floats
@@ -45,11 +49,45 @@ class Crowd(NamedTuple):
     def of(cls, view: VectorView) -> Crowd:
         """The rows of a view."""
         block = view.block(0, view.n)
-        points = as_points(block.probs) + 0.0
-        order = own_order(points)
+        probs = block.probs + 0.0
+        order = own_order(as_points(probs))
         weight = view.weights[order]
         own = weight**2 if view.weight_kind == "importance" else weight
-        return cls(order, points[order], (block.targets - block.probs)[order], weight, own)
+        return cls(order, probs[order], (block.targets - probs)[order], weight, own)
+
+    @property
+    def points(self) -> Floats:
+        """The columns whose distances are computed."""
+        return as_points(self.probs)
+
+    @property
+    def weight_of_pairs(self) -> float:
+        """The weight of the pairs of different rows."""
+        return _weight_of_pairs(self.weight, self.own_weight)
+
+    def tiles(self, kernel: Kernel) -> Iterator[Tile]:
+        """The kernel of all pairs, each pair of tiles once."""
+        points = self.points
+        spans = [slice(start, start + TILE) for start in range(0, len(points), TILE)]
+        for place, a in enumerate(spans):
+            for b in spans[place:]:
+                yield Tile(a, b, kernel.between(points[a], points[b]))
+
+
+class Tile(NamedTuple):
+    """The kernel of the rows of two spans."""
+
+    a: slice
+    b: slice
+    kernel: Floats
+
+    @property
+    def times(self) -> int:
+        """How often its pairs are among all ordered pairs."""
+        return 1 if self.a == self.b else 2
+
+
+Tiles = Callable[[], Iterable[Tile]]
 
 
 def with_width_of_data(metric: Metric, options: dict[str, Any], sampler: PredictionSampler) -> dict[str, Any]:
@@ -82,11 +120,23 @@ def skce_draws(
     crowd, kernel, parts = shared(("crowd", Same(sampler.predictions), chosen), make)
     if keywords["kernel"] == "exponential" and crowd.points.shape[1] == 1:
         return _values_on_a_line(crowd, kernel, sampler, draws, count, seed)
+    if parts == 1:
+
+        def tiles() -> Iterable[Tile]:
+            size = 4 * len(crowd.order) ** 2
+            if size > MOST_KEPT:
+                return crowd.tiles(kernel)
+            return shared(("tiles", Same(crowd)), lambda: list(crowd.tiles(kernel)), size)
+
+        if draws == "population":
+            return _value_of_chances(crowd, tiles, sampler.class_chances[crowd.order])
+        if draws == "outcomes":
+            labels = simulated_labels(sampler, seed)
+            return _values_of_labels(crowd, tiles, np.array([labels(number)[crowd.order] for number in range(count)]))
+        drawn = multiplicities(sampler, seed)
+        return _values_of_counts(crowd, tiles, lambda number: drawn(number)[crowd.order].astype(np.float64), count)
     if draws != "rows":
         return None
-    if parts == 1:
-        drawn = multiplicities(sampler, seed)
-        return _values_in_tiles(crowd, kernel, lambda number: drawn(number)[crowd.order].astype(np.float64), count)
 
     def value_in_parts(number: int) -> float:
         rows = sampler.predictions.take(sampler.picked(generator(seed, number)))
@@ -107,7 +157,7 @@ def _values_on_a_line(
     labels, drawn = simulated_labels(sampler, seed), multiplicities(sampler, seed)
 
     def residuals() -> Iterator[Floats]:
-        """Weighted residuals of each resample; the sums over self-pairs and the weight of the others are added to their lists."""
+        """Weighted residuals of each resample, whose sum over self-pairs goes to `own` and the weight of the other pairs to `pairs`."""
         weight, own_weight, residual = crowd.weight, crowd.own_weight, crowd.residual[:, 1]
         pairs[:] = _weight_of_pairs(weight, own_weight)
         for number in range(count):
@@ -134,7 +184,38 @@ def _weight_of_pairs(weight: Floats, own_weight: Floats) -> float:
     return different if different > 1e-12 * square else math.nan
 
 
-def _values_in_tiles(crowd: Crowd, kernel: Kernel, picked: Callable[[int], Floats], count: int) -> Floats:
+def _value_of_chances(crowd: Crowd, tiles: Tiles, chance: Floats) -> Floats:
+    """The mean over pairs of different rows with the probabilities of the labels as soft labels."""
+    residual = chance - crowd.probs
+    weighted = crowd.weight[:, None] * residual
+    own = crowd.own_weight @ np.square(residual).sum(axis=1)
+    every = sum(tile.times * np.vdot(weighted[tile.a], tile.kernel @ weighted[tile.b]) for tile in tiles())
+    return np.array([(every - own) / crowd.weight_of_pairs])
+
+
+def _values_of_labels(crowd: Crowd, tiles: Tiles, labels: NDArray[Any]) -> Floats:
+    """The mean over pairs of different rows for each set of labels.
+
+    The product of the residuals of two rows is 1{y = y'} - p[y'] - p'[y] + <p, p'>, of which only the first term needs all pairs anew.
+    """
+    probs, weight = crowd.probs, crowd.weight
+    weighted = weight[:, None] * probs
+    near, same = np.zeros(probs.shape), np.zeros(len(labels))
+    for tile in tiles():
+        a, b, kernel = tile
+        near[a] += kernel @ weighted[b]
+        if tile.times == 2:
+            near[b] += kernel.T @ weighted[a]
+        pairs = tile.times * weight[a, None] * kernel * weight[b]
+        same += [pairs[own[a, None] == own[b]].sum() for own in labels]
+    near *= weight[:, None]
+    rows = np.arange(len(probs))
+    every = same - 2 * near[rows, labels].sum(axis=1) + np.vdot(probs, near)
+    own_term = (1 + np.square(probs).sum(axis=1) - 2 * probs[rows, labels]) @ crowd.own_weight
+    return np.asarray((every - own_term) / crowd.weight_of_pairs)
+
+
+def _values_of_counts(crowd: Crowd, tiles: Tiles, picked: Callable[[int], Floats], count: int) -> Floats:
     """The mean over pairs of different rows of bootstrap replicates."""
     own_term = crowd.own_weight * np.einsum("ij,ij->i", crowd.residual, crowd.residual)
     step = max(1, COUNT_ENTRIES // len(crowd.order))
@@ -144,19 +225,11 @@ def _values_in_tiles(crowd: Crowd, kernel: Kernel, picked: Callable[[int], Float
         own, own_terms = counts @ crowd.own_weight, counts @ own_term
         counts *= crowd.weight
         square = counts.sum(axis=1) ** 2
-        every = _pair_sums(crowd, kernel, np.ascontiguousarray(counts.T)) - own_terms
+        weight, every = np.ascontiguousarray(counts.T), -own_terms
+        for tile in tiles():  # BLAS is multithreaded
+            a, b, kernel = tile
+            products = kernel * (crowd.residual[a] @ crowd.residual[b].T)
+            every += tile.times * np.einsum("ij,ij->j", weight[a], products @ weight[b])
         # A single row with all the weight has no pairs.
         values.append(np.where(square - own > 1e-12 * square, every, np.nan) / np.maximum(square - own, 1e-300))
     return np.concatenate(values)
-
-
-def _pair_sums(crowd: Crowd, kernel: Kernel, weight: Floats) -> Floats:
-    """For each column w of `weight` the sum over pairs k(p_i, p_j) w_i w_j <r_i, r_j>."""
-    sums = np.zeros(weight.shape[1])
-    spans = [slice(start, start + TILE) for start in range(0, len(weight), TILE)]
-    for place, a in enumerate(spans):
-        for b in spans[place:]:  # each pair of tiles once; BLAS is multithreaded
-            tile = kernel.between(crowd.points[a], crowd.points[b])
-            tile *= crowd.residual[a] @ crowd.residual[b].T
-            sums += (1 if a == b else 2) * np.einsum("ij,ij->j", weight[a], tile @ weight[b])
-    return sums

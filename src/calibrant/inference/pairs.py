@@ -173,7 +173,12 @@ def _blocks_of_rows(asked: TestInput) -> TestOutcome:
     """The mean over independent blocks of rows is normal, with the standard error between blocks."""
     from .asymptotic import in_units_of, normal_found
 
-    values = _block_values(asked)
+    at = _pairs_in_blocks(asked)
+    values = np.zeros(len(at.probs) // at.size)
+    for number, (first, second, kernel) in enumerate(at.pairs, 1):
+        product = kernel * np.einsum("ij,ij->i", at.residual[first], at.residual[second])
+        values += product.reshape(len(values), at.size - number).sum(axis=1)
+    values /= at.size * (at.size - 1) / 2
     if len(values) < 2:
         raise UndefinedMetricError("skce_ul", "requires at least two blocks of rows", "use a smaller block")
     mean = accurate_sum(values) / len(values)
@@ -214,16 +219,6 @@ def _pairs_in_blocks(asked: TestInput) -> PairsInBlocks:
         first = np.flatnonzero(place < size - lag)
         pairs.append((first, first + lag, near_by.beside(points[first], points[first + lag])))
     return PairsInBlocks(probs, (block.targets - block.probs)[order], fourth, size, pairs)
-
-
-def _block_values(asked: TestInput) -> Floats:
-    """The value of each block of consecutive rows."""
-    at = _pairs_in_blocks(asked)
-    values = np.zeros(len(at.probs) // at.size)
-    for number, (first, second, kernel) in enumerate(at.pairs, 1):
-        product = kernel * np.einsum("ij,ij->i", at.residual[first], at.residual[second])
-        values += product.reshape(len(values), at.size - number).sum(axis=1)
-    return values / (at.size * (at.size - 1) / 2)
 
 
 def _bound(asked: TestInput, pairs: int) -> TestOutcome:

@@ -378,15 +378,6 @@ def _weighted(y: Floats, v: Floats, columns: Floats, tau2: float) -> _Weighted:
     return _Weighted(weight, coefficients, inverse, residual, float(weight @ residual**2), trace)
 
 
-def _log_likelihoods(y: Floats, v: Floats, columns: Floats, grid: Floats) -> Floats:
-    """Restricted log-likelihood at each tau2, without constants."""
-    weight = 1 / (v + grid[:, None])
-    information = np.einsum("gi,ij,il->gjl", weight, columns, columns)
-    coefficients = np.linalg.solve(information, ((weight * y) @ columns)[:, :, None])[:, :, 0]
-    rss = (weight * np.square(y - coefficients @ columns.T)).sum(axis=1)
-    return np.asarray((np.log(weight).sum(axis=1) - np.linalg.slogdet(information)[1] - rss) / 2)
-
-
 def _score(y: Floats, v: Floats, columns: Floats, tau2: float) -> float:
     """Twice the derivative of the restricted log-likelihood."""
     at = _weighted(y, v, columns, tau2)
@@ -402,7 +393,12 @@ def _reml(y: Floats, v: Floats, columns: Floats) -> float:
         return 0.0
     smallest = 1e-8 * min(widest, float(v.min()))
     grid = np.concatenate([[0.0], np.geomspace(smallest, max(widest, 10 * smallest), GRID)])
-    best = int(np.argmax(_log_likelihoods(y, v, columns, grid)))
+    # The restricted log-likelihood at each tau2, without constants.
+    weight = 1 / (v + grid[:, None])
+    information = np.einsum("gi,ij,il->gjl", weight, columns, columns)
+    coefficients = np.linalg.solve(information, ((weight * y) @ columns)[:, :, None])[:, :, 0]
+    rss = (weight * np.square(y - coefficients @ columns.T)).sum(axis=1)
+    best = int(np.argmax((np.log(weight).sum(axis=1) - np.linalg.slogdet(information)[1] - rss) / 2))
     low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, GRID)])
     ends = _score(y, v, columns, low), _score(y, v, columns, high)
     if not ends[0] > 0 > ends[1]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_choice, check_fraction, check_whole, is_number
+from ..util.checks import check_choice, check_fraction, check_positive, check_whole, is_number
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
 from .effects import (
@@ -103,15 +103,14 @@ def power(
     deviation: float | Warp | Callable[[Floats], Any],
     scores: Any = None,
     alpha: float = 0.05,
-    alternative: Literal["greater", "less", "two-sided"] | None = None,
     repeats: int = 1000,
     rng: Any = 0,
     **options: Any,
 ) -> PowerResult:
     r"""Compute the power of a calibration test.
 
-    The power is the probability that the test rejects the null hypothesis of calibration at level `alpha` if the true event rate is a
-    given function of the score.
+    The power is the probability that the test rejects its null hypothesis at level `alpha` if the true event rate is a given function of
+    the score.
 
     Parameters
     ----------
@@ -125,14 +124,13 @@ def power(
     scores : None, tuple, array-like, View or Sketch, optional
         Distribution of the scores: uniform by default, a tuple (a, b) for a Beta distribution, or recorded scores.
     alpha
-    alternative : {"greater", "less", "two-sided"}, optional
-        Alternative of the test; by default the one that the metric declares.
     repeats : int, default 1000
         Number of simulated data sets, rounded up to equal numbers for each sample of scores.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
     **options
-        Options of the test.
+        Options of the metric, and `lens`, `alternative` and `tolerance` as in `assess`. With a tolerance the test is that of equivalence,
+        and the power the probability that the error is shown to be smaller.
 
     Returns
     -------
@@ -171,8 +169,7 @@ def power(
       analytic
     """
     check_whole(n, "n")
-    check_options(power, _of_metric(options), catalogue[test])
-    case = _case(test, scores, deviation, alpha, alternative, options)
+    case = _case(power, test, scores, deviation, alpha, options)
     plan = plan_of(case)
     if plan is not None and not is_too_small(case, n):
         return _analytic(case, plan, n, None)
@@ -188,7 +185,6 @@ def sample_size(
     power: float = 0.8,
     scores: Any = None,
     alpha: float = 0.05,
-    alternative: Literal["greater", "less", "two-sided"] | None = None,
     repeats: int = 500,
     rng: Any = 0,
     **options: Any,
@@ -210,14 +206,13 @@ def sample_size(
     scores : None, tuple, array-like, View or Sketch, optional
         Distribution of the scores: uniform by default, a tuple (a, b) for a Beta distribution, or recorded scores.
     alpha
-    alternative : {"greater", "less", "two-sided"}, optional
-        Alternative of the test; by default the one that the metric declares.
     repeats : int, default 500
         Number of simulated data sets per candidate size; more are used where the power is close to the required one.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
     **options
-        Options of the test.
+        Options of the metric, and `lens`, `alternative` and `tolerance` as in `assess`. With a tolerance the test is that of equivalence,
+        and the power the probability that the error is shown to be smaller.
 
     Returns
     -------
@@ -243,8 +238,7 @@ def sample_size(
     3,336 rows for power 0.8000 of calibration_in_the_large at level 0.05; alternative: event rate 0.02 above the score.
       analytic
     """
-    check_options(sample_size, _of_metric(options), catalogue[test])
-    case = _case(test, scores, deviation, alpha, alternative, options)
+    case = _case(sample_size, test, scores, deviation, alpha, options)
     if not (is_number(power) and alpha < power < 1):
         raise ArgumentError("power", f"must lie between alpha and 1; got {power!r}", "for example 0.8")
     plan = plan_of(case)
@@ -339,18 +333,24 @@ def _smallest_shift(at: Nodes, n: int, side: int, power: float, alpha: float) ->
     return gap(float(brentq(excess, steps[enough - 1], steps[enough], xtol=1e-12)))
 
 
-def _of_metric(options: dict[str, Any]) -> dict[str, Any]:
-    return {keyword: value for keyword, value in options.items() if keyword != "lens"}
-
-
-def _case(test: Any, scores: Any, deviation: Any, alpha: Any, alternative: Any, options: dict[str, Any]) -> Case:
+def _case(
+    function: Callable[..., Any], test: Any, scores: Any, deviation: Any, alpha: Any, options: dict[str, Any]
+) -> Case:
+    """The test and its alternative; `options` are those of the metric and of `assess`, and `function` has taken them."""
+    metric = catalogue[test]
+    alternative, tolerance = options.pop("alternative", None), options.pop("tolerance", None)
+    check_options(function, {name: value for name, value in options.items() if name != "lens"}, metric)
     check_fraction(alpha, "alpha", 0.05)
     if alternative is not None:
         check_choice(alternative, "alternative", ANY_SIDE)
-    metric = catalogue[test]
+        if tolerance is not None:
+            raise ArgumentError("tolerance", "cannot be combined with alternative", "drop one of them")
+    if tolerance is not None:
+        check_positive(tolerance, "tolerance")
     warp, description = alternative_rate(deviation)
-    side = alternative or usual_side(metric)
-    return Case(metric, options, nodes_of(scores, warp), warp, description, alpha, side)
+    return Case(
+        metric, options, nodes_of(scores, warp), warp, description, alpha, alternative or usual_side(metric), tolerance
+    )
 
 
 def _analytic(case: Case, plan: Plan, n: int, target: float | None) -> PowerResult:
@@ -383,6 +383,9 @@ class _Draws:
         case = self.case
         score = case.at.draw(generator(self.seed, 2 * design), n)
         rate, chance = case.warp.curve(score), generator(self.seed, 2 * design + 1)
+        kind: dict[str, Any] = {"alternative": case.alternative}
+        if case.tolerance is not None:
+            kind = {"tolerance": case.tolerance}
         limits: SignificanceResult | None = None
         rejected: list[float] = []
         for _ in range(self.labels):
@@ -391,9 +394,8 @@ class _Draws:
                 if limits is not None:
                     rejected.append(_is_beyond(limits, case.metric(label, score, **case.options)))
                 else:
-                    side: Any = case.alternative
                     test = assess(
-                        label, score, metric=case.metric, alpha=case.alpha, alternative=side, rng=design, **case.options
+                        label, score, metric=case.metric, alpha=case.alpha, rng=design, **kind, **case.options
                     )
                     rejected.append(test.rejected)
                     if test.method == "consistency":

@@ -30,12 +30,14 @@ class Bounds(NamedTuple):
 
 def quantile_bounds(values: Floats, level: float) -> Bounds:
     """Quantiles over the first axis at (1 - level) / 2 and (1 + level) / 2; NaN for columns without values."""
-    some = ~np.isnan(values).all(axis=0)
-    low, high = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
+    missing = np.isnan(values)
+    ends = np.full((2, values.shape[1]), np.nan)
     tail = (1 - level) / 2
-    if some.any():
-        low[some], high[some] = np.nanquantile(values[:, some], [tail, 1 - tail], axis=0)
-    return Bounds(low, high)
+    complete, partly = ~missing.any(axis=0), missing.any(axis=0) & ~missing.all(axis=0)
+    for columns, quantile in ((complete, np.quantile), (partly, np.nanquantile)):  # the latter takes them one by one
+        if columns.any():
+            ends[:, columns] = quantile(values[:, columns], [tail, 1 - tail], axis=0)
+    return Bounds(*ends)
 
 
 class Replicates:

@@ -117,17 +117,15 @@ class RowSampler(LabelSampler):
             return weight, weight * view.outcome
         return weight, np.bincount(drawn, draw_events(view.raw_score[drawn], rng), view.n) * view.weights
 
-    def null(self, rng: Generator, fixed_design: bool) -> Drawn:
+    def resample(self, rng: Generator, draws: Draws) -> Drawn:
+        """Draw rows with their outcomes, outcomes for the rows, or rows and then outcomes."""
+        if self.counts:
+            return self._counted(*self.sums(rng, draws))
         view = self.view
-        if self.counts:
-            return self._counted(*self.sums(rng, "outcomes" if fixed_design else "scores"))
-        at: Any = slice(None) if fixed_design else draw_rows(view.n, rng, size=self.size)
-        return self._drawn(view.raw_score[at], draw_events(self.chance[at], rng), at, keep_order=fixed_design)
-
-    def bootstrap(self, rng: Generator) -> Drawn:
-        if self.counts:
-            return self._counted(*self.sums(rng, "rows"))
-        return self._taken(draw_rows(self.view.n, rng, size=self.size))
+        at: Any = slice(None) if draws == "outcomes" else draw_rows(view.n, rng, size=self.size)
+        if draws == "rows":
+            return self._taken(at)
+        return self._drawn(view.raw_score[at], draw_events(self.chance[at], rng), at, keep_order=draws == "outcomes")
 
     def _taken(self, rows: Array) -> Drawn:
         """These rows with their outcomes; for counts, the multiplicity of each."""
@@ -175,7 +173,12 @@ class PredictionSampler(LabelSampler):
 
     def __init__(self, predictions: Predictions, *, cluster: bool = False, size: int | None = None) -> None:
         if predictions.weight_kind == "counts":
-            predictions = _written_out(predictions)
+            assert predictions.weight is not None
+            if predictions.weight.sum() > MOST_ROWS:
+                problem = f"represent more than {MOST_ROWS:,} rows, too many to resample"
+                raise WeightsNotSupportedError("counts", problem, "use a lens with one score per row")
+            predictions = predictions.take(np.repeat(np.arange(predictions.n), predictions.weight.astype(np.int64)))
+            predictions.weight, predictions.weight_kind = None, "unit"
         self.predictions, self.size = predictions, size
         self.bytes = ROW_BYTES * predictions.probs.size
         self.clusters = clusters_of(predictions) if cluster else None
@@ -186,13 +189,15 @@ class PredictionSampler(LabelSampler):
         """The rows with soft labels, the probabilities of their classes."""
         return self._drawn(self.predictions.with_soft_labels(self.chance))
 
-    def null(self, rng: Generator, fixed_design: bool) -> Drawn:
+    def resample(self, rng: Generator, draws: Draws) -> Drawn:
+        """Draw rows with their labels, labels for the rows, or rows and then labels."""
+        if draws == "rows":
+            return self._taken(self.picked(rng))
         p = self.predictions
-        if not fixed_design:
-            p = p.take(draw_rows(p.n, rng, size=self.size))
-        if not fixed_design:
-            return self._drawn(p.with_labels(draw_labels(p, p.probs, rng)))
-        return self._drawn(p.with_labels(draw_labels(p, self.chance, rng, self.paths)))
+        if draws == "outcomes":
+            return self.labelled(draw_labels(p, self.chance, rng, self.paths))
+        p = p.take(draw_rows(p.n, rng, size=self.size))
+        return self._drawn(p.with_labels(draw_labels(p, p.probs, rng)))
 
     @property
     def class_chances(self) -> Array:
@@ -210,9 +215,6 @@ class PredictionSampler(LabelSampler):
     def labelled(self, labels: Array) -> Drawn:
         """The original rows with these labels."""
         return self._drawn(self.predictions.with_labels(labels))
-
-    def bootstrap(self, rng: Generator) -> Drawn:
-        return self._taken(self.picked(rng))
 
     def picked(self, rng: Generator) -> Array:
         """The row indices of one bootstrap replicate."""
@@ -258,16 +260,6 @@ def draw_labels(p: Predictions, chance: Array, rng: Generator, paths: Array | No
     if p.kind == "multilabel" or chance.ndim == 1:
         return (rng.random(chance.shape) < chance).view(np.uint8)
     return draw_events(chance[:, 1], rng) if p.k == 2 else draw_classes(chance, rng, paths)
-
-
-def _written_out(p: Predictions) -> Predictions:
-    assert p.weight is not None
-    if p.weight.sum() > MOST_ROWS:
-        problem = f"represent more than {MOST_ROWS:,} rows, too many to resample"
-        raise WeightsNotSupportedError("counts", problem, "use a lens with one score per row")
-    written = p.take(np.repeat(np.arange(p.n), p.weight.astype(np.int64)))
-    written.weight, written.weight_kind = None, "unit"
-    return written
 
 
 def choose_sampler(
@@ -323,8 +315,7 @@ def resamples(sampler: Sampler, draws: Draws, seed: int) -> Callable[[int], Draw
         if draws == "outcomes" and isinstance(sampler, PredictionSampler):
             assert labels is not None
             return sampler.labelled(labels(number))
-        rng = generator(seed, number)
-        return sampler.bootstrap(rng) if draws == "rows" else sampler.null(rng, draws == "outcomes")
+        return sampler.resample(generator(seed, number), draws)
 
     return shared_numbers(("resamples", Same(sampler), draws, seed), make, sampler.bytes)
 

@@ -226,7 +226,14 @@ def safe_hosmer_lemeshow(
         log_path = likelihood_path(view.outcome, view.score, past_isotonic_rates(view.outcome, view.score))
         return _result("isotonic, row by row", view, alpha, log_path)
     seed = seed_of(rng)
-    logs = np.array([_split_value(view, generator(seed, split)) for split in range(SPLITS)])
+    # Log e-values of random splits: the curve of one half as the alternative on the other half.
+    logs = np.full(SPLITS, math.inf)
+    if not impossible_rows(view.outcome, view.score).any():
+        for split in range(SPLITS):
+            order = generator(seed, split).permutation(view.n)
+            first, second = order[: view.n // 2], order[view.n // 2 :]
+            alternative = isotonic_rates(view.outcome[first], view.score[first])(view.score[second])
+            logs[split] = likelihood_path(view.outcome[second], view.score[second], alternative)[-1]
     return _result(f"isotonic, mean over {SPLITS} random splits", view, alpha, log_mean(logs)[None], logs, False)
 
 
@@ -396,16 +403,6 @@ def pit_test(
     log_path = infinite_from(log_mean(np.array(paths)), impossible)
     ends = np.array([path[-1] for path in paths])
     return _result("beta distribution of the transforms", view, alpha, log_path, ends, lag == 1)
-
-
-def _split_value(view: View, rng: np.random.Generator) -> float:
-    """Log e-value of one random split: the curve of one half as the alternative on the other half."""
-    order = rng.permutation(view.n)
-    first, second = order[: view.n // 2], order[view.n // 2 :]
-    if impossible_rows(view.outcome, view.score).any():
-        return math.inf
-    alternative = isotonic_rates(view.outcome[first], view.score[first])(view.score[second])
-    return float(likelihood_path(view.outcome[second], view.score[second], alternative)[-1])
 
 
 def _result(

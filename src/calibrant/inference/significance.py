@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, CalibrantError, LensError, UndefinedMetricError
 from ..input.predictions import Predictions
+from ..metrics.cumulative.subpopulations import worst_subpopulation
 from ..metrics.registry import OWN_TESTS, Metric, catalogue
 from ..metrics.reliability_curve import one_question
 from ..util.checks import check_choice, check_fraction, check_whole
@@ -39,6 +40,8 @@ Correction = Literal["holm", "benjamini_hochberg", "min_p", "none"]
 # Up to this many rows, every outcome is enumerated.
 ENUMERATED_ROWS = 12
 MOST_ENUMERATED_ROWS = 20
+# What each method that simulates labels draws.
+DRAWS: dict[str, Draws] = {"consistency": "outcomes", "resampled_scores": "scores"}
 
 
 @documents_keywords()
@@ -52,7 +55,6 @@ def assess(
     alpha: float = 0.05,
     alternative: Literal["greater", "less", "two-sided"] | None = None,
     n_resamples: int = 999,
-    fixed_design: bool = True,
     exact: bool = False,
     rng: Any = 0,
     lens: str | Lens | None = None,
@@ -80,7 +82,8 @@ def assess(
         value by at least `tolerance`, that is, that an error is at least as large.
     method : str, default "auto"
         How the null distribution is obtained: ``"consistency"`` simulates labels from the predicted probabilities (consistency
-        resampling); ``"enumeration"`` evaluates all :math:`2^n` outcomes of up to 20 rows; other names are closed-form or specialised
+        resampling); ``"resampled_scores"`` resamples the scores with replacement as well, as published, so that the null distribution also
+        reflects their sampling; ``"enumeration"`` evaluates all :math:`2^n` outcomes of up to 20 rows; other names are closed-form or specialised
         tests of the metric, such as ``"series"``, ``"normal"`` or ``"chi_square"``. ``"auto"`` is described in the Notes.
     alpha : float, default 0.05
         Significance level at which the critical values and the verdict are stated.
@@ -89,9 +92,6 @@ def assess(
         ``"two-sided"`` for strictly proper scores.
     n_resamples : int, default 999
         Number of simulated data sets.
-    fixed_design : bool, default True
-        Whether the scores are held fixed and only labels are simulated. With False the scores are resampled with replacement as
-        well, so that the null distribution also reflects the sampling of the scores.
     exact : bool, default False
         Whether to simulate row by row even where sums over cells of nearly equal score are accurate enough.
     rng
@@ -140,7 +140,7 @@ def assess(
     has too few effective steps: fewer than 100, or 400 if there are at most half as many distinct scores as rows (grades, points). The
     attribute ``method`` states the choice, and ``null_distribution`` the reason where a closed form was not used.
 
-    With ``fixed_design=True`` the test conditions on the observed scores, which requires no assumption on their distribution. It
+    With ``method="consistency"`` the test conditions on the observed scores, which requires no assumption on their distribution. It
     does assume that labels are independent given the scores; clustered rows violate this.
 
     With a tolerance :math:`\tau`, the null hypothesis :math:`|\theta - \theta_0| \ge \tau` about the metric :math:`\theta` with the ideal value
@@ -179,8 +179,8 @@ def assess(
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
     if tolerance is not None:
-        if method != "auto" or alternative is not None or not fixed_design:
-            raise ArgumentError("tolerance", "cannot be combined with method, alternative or fixed_design", "drop them")
+        if method != "auto" or alternative is not None:
+            raise ArgumentError("tolerance", "cannot be combined with method or alternative", "drop them")
         data = resolve(y_true, y_prob, sample_weight, pos_label, where)
         return equivalence_test(
             data, chosen, tolerance, alpha, lens=lens, n_resamples=n_resamples, exact=exact, rng=rng, **options
@@ -188,10 +188,9 @@ def assess(
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     asked = prepare_test(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
 
-    def simulated(why: str = "") -> SignificanceResult:
-        draws: Draws = "outcomes" if fixed_design else "scores"
-        null, unit = simulated_null(asked, source, options, draws, exact)
-        return _simulated_result(asked, null, unit, fixed_design, why)
+    def simulated(method: str, why: str = "") -> SignificanceResult:
+        null, unit = simulated_null(asked, source, options, DRAWS[method], exact)
+        return _simulated_result(asked, null, unit, method, why)
 
     if method == "auto":
         method, why = _automatic(asked)
@@ -202,11 +201,11 @@ def assess(
                 if method == "consistency":
                     raise
         if method == "consistency":
-            return simulated(why)
+            return simulated(method, why)
     if method == "enumeration":
         return _enumerated(asked)
-    if method == "consistency":
-        return simulated()
+    if method in DRAWS:
+        return simulated(method)
     own = _own(asked, method)
     return _result(asked, own(asked), method)
 
@@ -220,7 +219,7 @@ def assess_many(
     correction: Correction = "holm",
     alpha: float = 0.05,
     n_resamples: int = 999,
-    fixed_design: bool = True,
+    method: Literal["consistency", "resampled_scores"] = "consistency",
     exact: bool = False,
     rng: Any = 0,
     lens: str | Lens | None = None,
@@ -249,8 +248,8 @@ def assess_many(
     alpha
     n_resamples : int, default 999
         Number of simulated data sets.
-    fixed_design : bool, default True
-        Whether the scores are held fixed; see `assess`.
+    method : {"consistency", "resampled_scores"}, default "consistency"
+        Whether only labels are simulated, or scores are resampled as well; see `assess`.
     exact : bool, default False
         Whether to simulate row by row even where sums over cells of nearly equal score are accurate enough.
     rng
@@ -318,7 +317,8 @@ def assess_many(
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
     seed = seed_of(rng)
-    draws: Draws = "outcomes" if fixed_design else "scores"
+    check_choice(method, "method", (*DRAWS,))
+    draws = DRAWS[method]
     sources: dict[str, AnySource] = {}
     if isinstance(y_true, Mapping) or isinstance(y_prob, Mapping):
         models = paired_models(y_true, y_prob, sample_weight, pos_label, argument="y_prob")
@@ -335,7 +335,7 @@ def assess_many(
         sampler = choose_sampler(plans, source, exact, draws)
         null = draw_null(plans, sampler, asked[0], draws)
         tested = zip(asked, null.T, strict=True)
-        results += [_simulated_result(test, column, sampler.unit, fixed_design) for test, column in tested]
+        results += [_simulated_result(test, column, sampler.unit, method) for test, column in tested]
     pvalues = np.array([result.pvalue for result in results])
     adjusted = _min_p(asked, null, pvalues) if correction == "min_p" else adjust(pvalues, correction)
     names = tuple(name for name in sources for _ in chosen)
@@ -400,7 +400,7 @@ def simulates(source: Source, metric: Metric, options: dict[str, Any]) -> bool:
 def _own(asked: TestInput, method: str) -> OwnTest:
     tests = OWN_TESTS.get(asked.metric.id, {})
     if method not in tests:
-        known = ", ".join(["auto", "consistency", "enumeration", *(tests if has_one_event(asked.views) else ())])
+        known = ", ".join(["auto", *DRAWS, "enumeration", *(tests if has_one_event(asked.views) else ())])
         raise ArgumentError("method", f"unknown method {method!r} for {asked.metric.id}", f"choose one of {known}")
     if not has_one_event(asked.views):
         count = str(len(asked.views)) if len(asked.views) > 1 else "one for each class"
@@ -438,17 +438,15 @@ def _enumerated(asked: TestInput) -> SignificanceResult:
     return _result(asked, found, "enumeration", null)
 
 
-def _simulated_result(
-    asked: TestInput, null: Floats, unit: str, fixed_design: bool, why: str = ""
-) -> SignificanceResult:
+def _simulated_result(asked: TestInput, null: Floats, unit: str, method: str, why: str = "") -> SignificanceResult:
     """The result of simulated values; where the metric is undefined for some, the test is conditional on its being defined."""
-    design = "scores fixed" if fixed_design else "scores resampled with replacement"
+    design = "scores fixed" if method == "consistency" else "scores resampled with replacement"
     what = f"labels simulated from the predicted probabilities {unit}, {design}"
     undefined = float(np.isnan(null).mean())
     if undefined:
         share = f"{undefined:.0%}" if undefined >= 0.01 else f"{undefined:.2g}"
         what += f", without the {share} for which the metric is undefined"
-    return _result(asked, compared_with_draws(asked, null), "consistency", null, what + why)
+    return _result(asked, compared_with_draws(asked, null), method, null, what + why)
 
 
 def _result(
@@ -475,6 +473,7 @@ def _result(
         null=null,
         detail=found.detail,
         by_chance=found.by_chance,
+        subgroup=worst_subpopulation(asked.view, **asked.options) if metric.id == "mcm" else "",
     )
 
 

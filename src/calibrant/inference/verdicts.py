@@ -66,6 +66,8 @@ class SignificanceResult(Record):
     by_chance : float, optional
         Expected value of the statistic under the null hypothesis: the mean of the simulated values, or that of the asymptotic null
         distribution; None if unknown.
+    subgroup : str, optional
+        For `mcm`, the subpopulation in which the deviation is largest.
     """
 
     _hidden: ClassVar[tuple[str, ...]] = ("null", "detail")
@@ -86,6 +88,7 @@ class SignificanceResult(Record):
     null: Floats | None = field(default=None, repr=False, compare=False)
     detail: Mapping[str, float] = field(default_factory=dict)
     by_chance: float | None = None
+    subgroup: str = ""
 
     @property
     def rejected(self) -> bool:
@@ -192,6 +195,7 @@ class SignificanceResult(Record):
             f"  statistic {number(self.statistic)}{chance}{self._tested()}, p-value {pvalue_text(self.pvalue, self.least_pvalue)}, alternative {self.alternative}",
             f"  critical value at {self.alpha:g}: {self._limits() or 'unknown'}",
             f"  method: {self.method}; null distribution: {self.null_distribution}",
+            *([f"  largest in: {self.subgroup}"] if self.subgroup else []),
         ]
         return "\n".join(lines)
 

@@ -282,6 +282,15 @@ def is_hashable(value: Any) -> bool:
     return True
 
 
+def as_frame(value: Any, argument: str) -> Any:
+    """Return a frame of any library as one of narwhals, with its rows; None for other objects."""
+    import narwhals.stable.v2 as nw
+
+    native = _native(value, argument)
+    native = native.collect() if isinstance(native, nw.LazyFrame) else native
+    return native if isinstance(native, nw.DataFrame) else None
+
+
 def is_frame(value: Any) -> bool:
     """Whether `value` is a table with named columns, of any library that is already loaded."""
     if isinstance(value, (np.ndarray, list, tuple)) or value is None or isinstance(value, (str, bytes)):
@@ -297,11 +306,7 @@ def is_frame(value: Any) -> bool:
 
 def pick_columns(frame: Any, names: str | list[str] | tuple[str, ...], argument: str) -> Any:
     """Return the columns of `frame` called `names`; a name may be a pattern such as ``"p_*"``."""
-    import narwhals.stable.v2 as nw
-
-    native = _native(frame, argument)
-    if isinstance(native, nw.LazyFrame):
-        native = native.collect()
+    native = as_frame(frame, argument)
     listed = [names] if isinstance(names, str) else names
     if not isinstance(listed, (list, tuple)) or not listed or not all(isinstance(name, str) for name in listed):
         problem = f"must be the name of a column, or a list of names; got {names!r}"

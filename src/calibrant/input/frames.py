@@ -251,7 +251,7 @@ def _distinct(labels: NDArray[Any], names: Mapping[Any, int]) -> set[Any] | None
     return seen if seen <= names.keys() else None
 
 
-def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:
+def check_same_rows(first: Any, others: Mapping[str, Any], argument: str = "y_true") -> None:
     """Raise if an object has the index of `first` in a different order, since rows are matched by position."""
     index = _index(first)
     if index is None:
@@ -262,8 +262,8 @@ def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:
         if own is None or len(own) != len(index) or own.equals(index):
             continue
         if own.is_unique and index.is_unique and own.isin(index).all():
-            problem = "has the same index as y_true in another order, but rows are matched by position"
-            remedy = f"pass {name}.loc[y_true.index], or {name}.to_numpy() if the index has no meaning"
+            problem = f"has the same index as {argument} in another order, but rows are matched by position"
+            remedy = f"pass {name}.loc[{argument}.index], or {name}.to_numpy() if the index has no meaning"
             raise InputError(name, problem, remedy)
 
 

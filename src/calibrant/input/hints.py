@@ -49,7 +49,13 @@ def hint_at_mistakes(p: Predictions, tolerance: float) -> None:
                 )
             )
             return
-    elif p.kind != "confidence" and _are_hard(p.probs):
+    # One entry decides in most cases.
+    elif (
+        p.kind != "confidence"
+        and len(p.probs) >= FEWEST_HARD
+        and p.probs.item(0) in (0.0, 1.0)
+        and ((p.probs == 0) | (p.probs == 1)).all()
+    ):
         warn_caller(
             HardPredictionsWarning(
                 "y_prob",
@@ -86,25 +92,17 @@ def are_probabilities(logits: Array, labels: Array | None, tolerance: float, *, 
     first = logits[:FIRST_ROWS]
     if not (first.min() >= 0 and first.max() <= 1) or len(logits) < FEWEST_HARD or labels is None:
         return False
-    return bool(logits.min() >= 0 and logits.max() <= 1) and _fit_better_as_probabilities(logits, labels)
-
-
-def _sum_to_one(rows: Array, tolerance: float) -> bool:
-    return bool(rows.min() >= 0 and np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() <= tolerance)
-
-
-def _fit_better_as_probabilities(values: Array, labels: Array) -> bool:
-    z = values.astype(np.float64)
+    if not (logits.min() >= 0 and logits.max() <= 1):
+        return False
+    z = logits.astype(np.float64)
     inside = np.clip(z, 1e-7, 1 - 1e-7)
     as_probabilities = np.where(labels > 0, np.log(inside), np.log1p(-inside))
     as_logits = -np.logaddexp(0, np.where(labels > 0, -z, z))
     return float((as_probabilities - as_logits).sum()) > LIKELIER
 
 
-def _are_hard(probs: Array) -> bool:
-    if probs.item(0) not in (0.0, 1.0) or len(probs) < FEWEST_HARD:  # one entry decides in most cases
-        return False
-    return bool(((probs == 0) | (probs == 1)).all())
+def _sum_to_one(rows: Array, tolerance: float) -> bool:
+    return bool(rows.min() >= 0 and np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() <= tolerance)
 
 
 def _reversed_accuracy(p: Predictions) -> tuple[float, float] | None:

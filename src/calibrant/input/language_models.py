@@ -176,8 +176,8 @@ def harness_table(path: Any, length_norm: LengthNorm = "none") -> AnswerTable:
     check_choice(length_norm, "length_norm", tuple(LENGTHS))
     questions = [
         _question(place, _task(file, record), record)
-        for file in _files(path, "samples_*.json*")
-        for place, record in _records(file)
+        for file in log_files(path, "samples_*.json*")
+        for place, record in log_records(file)
         if not isinstance(record, Mapping) or record.get("filter", "none") == "none"
     ]
     if not questions:
@@ -198,9 +198,9 @@ def harness_table(path: Any, length_norm: LengthNorm = "none") -> AnswerTable:
         for i, (answer, told) in enumerate(zip(answers, logged, strict=True))
     ]
     columns = {
-        "task": _texts(one.task for one in questions),
-        "doc_id": _column([one.doc for one in questions]),
-        **_properties([one.fields for one in questions]),
+        "task": as_texts(one.task for one in questions),
+        "doc_id": as_column([one.doc for one in questions]),
+        **short_fields([one.fields for one in questions]),
         "n_choices": np.array([len(p) for p in probs]),
         "confidence": np.array([p.max() for p in probs]),
         "correct": np.array(correct),
@@ -212,8 +212,12 @@ def harness_table(path: Any, length_norm: LengthNorm = "none") -> AnswerTable:
     if unknown:
         what = "the correct choice is not the only one, or known only as the logged accuracy"
         return AnswerTable(columns, None, f"in {unknown:,} of {len(questions):,} questions {what}")
-    classes = _class_names(questions, numbers[0])
-    columns["label"] = _column([classes[next(iter(answer))] for answer in answers if answer])
+    # The texts of the choices if all questions have the same, such as letters or yes and no; else their numbers.
+    choices = {None if one.texts is None else tuple(text.strip() for text in one.texts) for one in questions}
+    classes: tuple[Any, ...] = tuple(range(numbers[0]))
+    if len(choices) == 1 and (names := choices.pop()) is not None and len(set(names)) == numbers[0]:
+        classes = names if all(re.fullmatch(r"[^,*]{1,80}", name) for name in names) else classes
+    columns["label"] = as_column([classes[next(iter(answer))] for answer in answers if answer])
     for place, name in enumerate(classes):
         columns[f"p_{name}"] = np.array([p[place] for p in probs])
     return AnswerTable(columns, classes)
@@ -223,7 +227,7 @@ def harness_table(path: Any, length_norm: LengthNorm = "none") -> AnswerTable:
 LENGTHS = {"none": "acc", "characters": "acc_norm", "bytes": "acc_bytes"}
 
 
-def _files(path: Any, inside: str) -> list[Path]:
+def log_files(path: Any, inside: str) -> list[Path]:
     """The files of a name, a pattern, a folder or a list of these."""
     listed = path if isinstance(path, (list, tuple)) else [path]
     found: list[Path] = []
@@ -260,7 +264,7 @@ def _text(file: Path) -> str:
     return text
 
 
-def _records(file: Path) -> list[tuple[str, Any]]:
+def log_records(file: Path) -> list[tuple[str, Any]]:
     """The JSON objects of a file with their places: one per line, or a list."""
     text = _text(file)
     with suppress(ValueError):  # one document, which may span several lines
@@ -298,8 +302,13 @@ def _question(place: str, task: str, sample: Mapping[str, Any]) -> _Question:
     if "acc_mutual_info" in sample:
         problem = f"{place} has unconditional log-likelihoods beside those of the choices"
         raise ColumnError("path", problem, "evaluate the task without acc_mutual_info")
-    continuations = _continuations(sample.get("arguments"))
-    texts = tuple(continuations) if len(set(continuations)) == len(scores) else None
+    # The continuation of each request, in the form of the current or of older versions.
+    arguments = sample.get("arguments")
+    entries = list(arguments.values()) if isinstance(arguments, Mapping) else arguments
+    entries = entries if isinstance(entries, list) else []
+    parts = [list(one.values()) if isinstance(one, Mapping) else one for one in entries]
+    known = all(isinstance(one, list) and len(one) >= 2 and isinstance(one[1], str) for one in parts)
+    texts = tuple(one[1] for one in parts) if known and len({one[1] for one in parts}) == len(scores) else None
     doc = sample.get("doc")
     wrong = ""
     if np.isnan(scores).any():
@@ -341,15 +350,6 @@ def _scores(responses: list[Any]) -> Floats | None:
     return np.array(values)
 
 
-def _continuations(arguments: Any) -> list[str]:
-    """The continuation of each request, in the form of the current or of older versions; empty if unknown."""
-    entries = list(arguments.values()) if isinstance(arguments, Mapping) else arguments
-    entries = entries if isinstance(entries, list) else []
-    parts = [list(one.values()) if isinstance(one, Mapping) else one for one in entries]
-    known = all(isinstance(one, list) and len(one) >= 2 and isinstance(one[1], str) for one in parts)
-    return [one[1] for one in parts] if known else []
-
-
 def _probabilities(one: _Question, length_norm: LengthNorm) -> Floats:
     """The probabilities of the choices of a question."""
     if length_norm == "none":
@@ -377,7 +377,11 @@ def _answers(
     answers: list[set[int] | None] = [None] * len(questions)
     for task, rows in tasks.items():
         readings = [{i: _meant(questions[i], how) for i in rows} for how in ("index", "text")]
-        wrong = [[i for i in rows if _contradicts(found[i], chosen[i], logged[i])] for found in readings]
+        known = [i for i in rows if logged[i] is not None]
+        wrong = [
+            [i for i in known if (answer := found[i]) is not None and (chosen[i] in answer) != bool(logged[i])]
+            for found in readings
+        ]
         costs = [(list(found.values()).count(None), len(bad)) for found, bad in zip(readings, wrong, strict=True)]
         best = int(costs[1] < costs[0])
         unclear = [i for i in rows if logged[i] is None and None not in (readings[0][i], readings[1][i])]
@@ -397,10 +401,6 @@ def _answers(
             answer = readings[best][i]
             answers[i] = _by_accuracy(questions[i], chosen[i], logged[i], name) if answer is None else answer
     return answers
-
-
-def _contradicts(answer: set[int] | None, chosen: int, logged: float | None) -> bool:
-    return answer is not None and logged is not None and (chosen in answer) != bool(logged)
 
 
 def _by_accuracy(one: _Question, chosen: int, logged: float | None, name: str) -> set[int] | None:
@@ -443,21 +443,11 @@ def _place(one: _Question, target: Any, how: str) -> int | None:
     return None
 
 
-def _class_names(questions: Sequence[_Question], count: int) -> tuple[Any, ...]:
-    """The texts of the choices if all questions have the same, such as letters or yes and no; else their numbers."""
-    first = None if questions[0].texts is None else tuple(text.strip() for text in questions[0].texts)
-    usable = first is not None and len(set(first)) == count and all(re.fullmatch(r"[^,*]{1,80}", t) for t in first)
-    same = usable and all(
-        one.texts is not None and tuple(text.strip() for text in one.texts) == first for one in questions
-    )
-    return first if same and first is not None else tuple(range(count))
-
-
 # Names of columns that a field of a document cannot replace.
 OWN = ("task", "doc_id", "n_choices", "confidence", "correct", "label", "choice_mass", "id")
 
 
-def _properties(fields: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+def short_fields(fields: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
     """Short fields that all documents have, such as the subject."""
     shared = [name for name in fields[0] if all(name in one for one in fields)] if fields else []
     found = {}
@@ -465,22 +455,23 @@ def _properties(fields: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
         values = [one[name] for one in fields]
         plain = all(isinstance(v, (str, int, float, bool)) and len(str(v)) <= SHORT_TEXT for v in values)
         if plain and isinstance(name, str) and name not in OWN and not name.startswith("p_"):
-            found[name] = _column(values)
+            found[name] = as_column(values)
     return found
 
 
-def _texts(values: Iterable[Any]) -> NDArray[Any]:
+def as_texts(values: Iterable[Any]) -> NDArray[Any]:
+    """Values as text."""
     return np.array([str(value) for value in values], dtype=object)
 
 
-def _column(values: Sequence[Any]) -> NDArray[Any]:
+def as_column(values: Sequence[Any]) -> NDArray[Any]:
     """Values of one kind as an array; others as text."""
     kinds = {type(value) for value in values}
     if kinds <= {int} or kinds <= {bool}:
         return np.array(values)
     if kinds <= {int, float}:
         return np.array(values, dtype=np.float64)
-    return _texts(values)
+    return as_texts(values)
 
 
 def _shown(value: Any) -> str:
@@ -581,13 +572,24 @@ def openai_table(
     failed: Literal["raise", "drop"] = "raise",
 ) -> AnswerTable:
     """The answers in responses with token log probabilities; parameters as for `read_openai_logprobs`."""
+    records = [(place, one) for file in log_files(path, "*.jsonl*") for place, one in log_records(file)]
+    return response_table(records, choices, label, position, failed)
+
+
+def response_table(
+    records: Sequence[tuple[str, Any]],
+    choices: str | Sequence[str],
+    label: Any,
+    position: int = 0,
+    failed: Literal["raise", "drop"] = "raise",
+) -> AnswerTable:
+    """The answers in responses, each with its place in a file; a reader of another format makes these responses of its own."""
     names = [name.strip() for name in choices] if not isinstance(choices, str) else list(choices.replace(" ", ""))
     if len(names) < 2 or len({_bare(name) for name in names}) < len(names) or not all(names):
         raise ArgumentError("choices", f"must be two or more different answers; got {choices!r}", 'for example "ABCD"')
     check_choice(failed, "failed", ("raise", "drop"))
     if isinstance(position, bool) or not isinstance(position, int):
         raise ArgumentError("position", f"must be an integer; got {position!r}", "for example 0 or -1")
-    records = [(place, one) for file in _files(path, "*.jsonl*") for place, one in _records(file)]
     for place, record in records:
         if not isinstance(record, Mapping):
             raise ColumnError("path", f"{place} is not a response; got {_shown(record)}", "")
@@ -612,13 +614,13 @@ def openai_table(
     found = [answers[i] for i in kept]
     probs = np.array([answer[0] for answer in found])
     columns: dict[str, NDArray[Any]] = {
-        **_properties([_own_fields(records[i][1]) for i in kept]),
-        "id": _texts("" if ids[i] is None else ids[i] for i in kept),
+        **short_fields([_own_fields(records[i][1]) for i in kept]),
+        "id": as_texts("" if ids[i] is None else ids[i] for i in kept),
         "choice_mass": np.array([answer[1] for answer in found]),
         "confidence": probs.max(axis=1),
     }
     if are_correct:
-        columns["correct"] = np.array([_is_right(truths[i], records[i][0]) for i in kept])
+        columns["correct"] = np.array([read_verdict(truths[i], records[i][0]) for i in kept])
         return AnswerTable(columns, None, "only the correctness of each response is known")
     labels = np.array([_choice(truths[i], names, records[i][0]) for i in kept])
     columns["correct"] = labels == probs.argmax(axis=1)
@@ -722,7 +724,7 @@ def _truths(label: Any, records: Sequence[tuple[str, Any]], ids: Sequence[Any]) 
 def _key(file: Path) -> dict[str, Any]:
     """Correct answers by identifier, from a CSV or JSON lines file."""
     if re.search(r"\.jsonl?(\.gz)?$", file.name.lower()):
-        rows = [record for _, record in _records(file) if isinstance(record, Mapping)]
+        rows = [record for _, record in log_records(file) if isinstance(record, Mapping)]
     else:
         rows = list(csv.DictReader(io.StringIO(_text(file))))
     names = list(rows[0]) if rows else []
@@ -762,7 +764,8 @@ def _choice(answer: Any, names: Sequence[str], place: str) -> int:
     )
 
 
-def _is_right(value: Any, place: str) -> bool:
+def read_verdict(value: Any, place: str) -> bool:
+    """Whether a verdict, such as 1, true or correct, says that an answer is correct."""
     text = str(value).strip().lower().removesuffix(".0")
     truth = as_booleans([{"right": "correct", "wrong": "incorrect"}.get(text, text)])
     if truth is None:

@@ -192,7 +192,7 @@ class Predictions:
         self.top_score, self.top_correct = labels.top_score, labels.top_correct
         self.weight, self.weight_kind = rows.weight, rows.weight_kind
         self.groups, self.group_names, self.groupings = rows.groups, rows.group_names, rows.groupings
-        self.features = rows.features
+        self.features, self.feature_names = rows.features, rows.feature_names
         self.views: dict[str, Any] = {}
         """Views by lens, with their sorted order and sums."""
         self.cumulative: Array | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .frames import column_names
 from .weights import Array, WeightKind, read_features, read_weights
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ class RowData(NamedTuple):
     groupings: tuple[Grouping, ...] = ()
     """What the groups are combinations of: one grouping for each column, set of quantiles or expression."""
     features: Array | None = None
+    feature_names: tuple[str, ...] = ()
+    """Names of the features that are columns of a frame."""
     present: Array | None = None
     """Mask of the rows of positive weight; None if that are all."""
 
@@ -31,7 +34,9 @@ def read_rows(values: Mapping[str, Any], n: int) -> RowData:
         return RowData()
     weight, kind = read_weights(values["sample_weight"], values["counts"], n)
     present = None if weight is None or weight.all() else weight > 0
-    rows = RowData(weight, kind, features=read_features(values["features"], n), present=present)
+    names = tuple(map(str, column_names(values["features"]) or ()))
+    features = read_features(values["features"], n)
+    rows = RowData(weight, kind, features=features, feature_names=names, present=present)
     if values["groups"] is None:
         return rows
     from .grouping import note_unweighted, read_groupings

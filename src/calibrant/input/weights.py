@@ -120,7 +120,13 @@ def read_features(features: Any, n: int) -> Array | None:
     """Return features as an (N, d) array of finite numbers."""
     if features is None:
         return None
-    values = numbers(column(features, "features").array, "features").astype(np.float64)
+    try:
+        values = numbers(column(features, "features").array, "features").astype(np.float64)
+    except InputTypeError as error:
+        if "text" not in error.problem:
+            raise
+        remedy = "metrics use numbers; pass text to find_subgroups(..., features=frame[['age', 'plan']])"
+        raise error.replaced(remedy=remedy) from None
     values = values[:, None] if values.ndim == 1 else values
     if len(values) != n:
         raise ShapeError("features", f"expected {n} rows, one for each prediction; got {len(values)}")

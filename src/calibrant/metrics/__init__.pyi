@@ -4,6 +4,7 @@ from .callables import abc_above as abc_above
 from .callables import abc_below as abc_below
 from .callables import accuracy as accuracy
 from .callables import ace as ace
+from .callables import atb as atb
 from .callables import bbt as bbt
 from .callables import bkde as bkde
 from .callables import brier as brier
@@ -11,7 +12,9 @@ from .callables import calbin as calbin
 from .callables import calibration_in_the_large as calibration_in_the_large
 from .callables import cce as cce
 from .callables import ce2_db as ce2_db
+from .callables import ce_variational as ce_variational
 from .callables import ckce as ckce
+from .callables import corp_mcb as corp_mcb
 from .callables import cox_intercept as cox_intercept
 from .callables import cox_slope as cox_slope
 from .callables import cwce as cwce
@@ -114,6 +117,7 @@ from .callables import tace as tace
 from .callables import tce as tce
 from .callables import tl_ece as tl_ece
 from .callables import topk_ece as topk_ece
+from .callables import u_cal as u_cal
 from .callables import uce as uce
 from .callables import ucme as ucme
 from .callables import vce as vce

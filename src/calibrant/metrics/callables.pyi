@@ -1925,6 +1925,21 @@ class _fott_isotonic(Metric):
 
 fott_isotonic: _fott_isotonic
 
+class _corp_mcb(Metric):
+    """Brier score minus that of the isotonic calibration curve fitted on these rows."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+    ) -> float: ...
+
+corp_mcb: _corp_mcb
+
 class _fott_spline(Metric):
     """Mean distance between the score and a calibration curve from a spline of the cumulative differences of these rows."""
     def __call__(
@@ -1958,6 +1973,23 @@ class _fott_iop(Metric):
     ) -> float: ...
 
 fott_iop: _fott_iop
+
+class _ce_variational(Metric):
+    """Loss that an isotonic calibration curve saves on rows on which it was not fitted, an estimate from below of the true error."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        norm: Literal[1, 2] = 1,
+        direction: Literal["both", "over", "under"] = "both",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+    ) -> float: ...
+
+ce_variational: _ce_variational
 
 class _cox_intercept(Metric):
     """Intercept of the logistic regression of the outcome on the log-odds of the score."""
@@ -2131,6 +2163,36 @@ class _bbt(Metric):
     ) -> float: ...
 
 bbt: _bbt
+
+class _atb(Metric):
+    """Mean over all thresholds of the squared cumulative differences of the rows below plus those above."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+    ) -> float: ...
+
+atb: _atb
+
+class _u_cal(Metric):
+    """Largest regret, over thresholds, of decisions by the score against the same decision for all rows."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "auto",
+        where: Any = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+    ) -> float: ...
+
+u_cal: _u_cal
 
 class _mcm(Metric):
     """Largest range of cumulative differences over all rows and each subpopulation, relative to its standard deviation."""

@@ -245,7 +245,12 @@ def squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
         spread = spread.reshape(-1, 1, 1) if spread.ndim <= 1 else spread
     n, d = truth.shape
     if spread.shape == (n, d) != (d, d):
-        return _scaled_errors(truth - estimate, spread), d
+        if (spread <= 0).any():
+            bad, column = map(int, np.argwhere(spread <= 0)[0])
+            problem = f"variances must be positive; got {spread[bad, column]:g}"
+            raise InputError("cov", problem, "drop or correct the row", row=bad)
+        with np.errstate(over="ignore"):
+            return np.asarray((np.square((truth - estimate) / np.sqrt(spread))).sum(axis=1)), d
     if spread.ndim == 2:
         spread = spread[None]
     if spread.shape not in ((n, d, d), (1, d, d)):
@@ -270,16 +275,6 @@ def squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
     with np.errstate(over="ignore"):
         whitened = np.linalg.solve(root, (truth - estimate)[..., None])[..., 0]
         return np.square(whitened).sum(axis=1), d
-
-
-def _scaled_errors(error: Floats, variance: Floats) -> Floats:
-    """Compute the normalised squared error of each row whose errors are uncorrelated."""
-    if (variance <= 0).any():
-        bad, column = map(int, np.argwhere(variance <= 0)[0])
-        problem = f"variances must be positive; got {variance[bad, column]:g}"
-        raise InputError("cov", problem, "drop or correct the row", row=bad)
-    with np.errstate(over="ignore"):
-        return np.asarray((np.square(error / np.sqrt(variance))).sum(axis=1))
 
 
 def factor(spread: Floats) -> tuple[Floats, NDArray[np.bool_]]:

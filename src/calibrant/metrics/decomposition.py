@@ -202,7 +202,10 @@ def decompose(
     """
     if method not in ("auto", "murphy", "corp"):
         raise ArgumentError("method", f"must be 'auto', 'murphy' or 'corp'; got {method!r}")
-    proper = _proper_score(score)
+    proper = catalogue[score]
+    if proper.proper != "strictly" or proper.takes != "Block" or proper.finish is not None:
+        names = ", ".join(m.id for m in catalogue.values() if m.proper == "strictly" and m.takes == "Block")
+        raise ArgumentError("score", f"{proper.id!r} is not a strictly proper score", f"use one of {names}")
     if bins is not None and method == "corp":
         raise ArgumentError("bins", "has no effect with 'corp', which determines its own bins", "use method='murphy'")
     is_partition = isinstance(bins, (KDTree, SimplexGrid))
@@ -263,14 +266,6 @@ def _decomposition(score: Metric, method: str, view: AnyView, stated: AnyView, r
 def _not_negative(term: float) -> float:
     """Set a non-negative term to 0 if rounding made it negative."""
     return 0.0 if -_ROUNDING < term < 0 else term
-
-
-def _proper_score(score: Any) -> Metric:
-    metric = catalogue[score]
-    if metric.proper != "strictly" or metric.takes != "Block" or metric.finish is not None:
-        names = ", ".join(m.id for m in catalogue.values() if m.proper == "strictly" and m.takes == "Block")
-        raise ArgumentError("score", f"{metric.id!r} is not a strictly proper score", f"use one of {names}")
-    return metric
 
 
 def _one_view(source: Source, lens: str | Lens | None, usual: str) -> AnyView:

@@ -185,7 +185,12 @@ def estimate(sample: Sample, partition: Partition, weight: Floats | None = None)
     total = w.sum()
     gap = squared_mean(w, sample.score - sample.outcome, partition.bin, partition.bins)
     calibration = float(np.bincount(partition.bin, w, partition.bins) @ np.nan_to_num(gap) / total)
-    return Terms(calibration, explained(w, sample.outcome, partition), _induced(sample, w, partition))
+    # The variance of the observed rate within bins that a line in the score explains, without the bias of its slope.
+    line = _Line(sample, w, partition.bin, partition.bins)
+    noise = np.bincount(partition.bin, np.square(w * line.distance * line.residual), partition.bins)
+    bias = np.divide(noise, line.spread, out=np.zeros(partition.bins), where=line.spread > 0)
+    induced = max(float((line.slope * line.covariance - bias).sum() / w.sum()), 0.0)
+    return Terms(calibration, explained(w, sample.outcome, partition), induced)
 
 
 def explained(w: Floats, outcome: Floats, partition: Partition) -> float:
@@ -203,16 +208,6 @@ def squared_mean(w: Floats, values: Floats, cell: Cells, count: int) -> Floats:
     pairs = mass * mass - square
     several = pairs > 1e-9 * mass * mass
     return np.divide(total * total - own, pairs, out=np.full(count, np.nan), where=several)
-
-
-def _induced(sample: Sample, w: Floats, partition: Partition) -> float:
-    """Estimate the variance of the observed rate within bins that a line in the score explains, without the bias of its slope."""
-    line = _Line(sample, w, partition.bin, partition.bins)
-    noise = np.bincount(partition.bin, np.square(w * line.distance * line.residual), partition.bins)
-    variance = line.slope * line.covariance - np.divide(
-        noise, line.spread, out=np.zeros(partition.bins), where=line.spread > 0
-    )
-    return max(float(variance.sum() / w.sum()), 0.0)
 
 
 class _Line:

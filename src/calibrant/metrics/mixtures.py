@@ -107,14 +107,7 @@ def mixture_forecast(x: Any, share: Any, mean: Any, cov: Any, *, n_draws: int = 
     >>> round(ecd_density(forecast), 2)
     -0.19
     """
-    truth, means = floats(x, "x"), floats(mean, "mean")
-    truth = truth[:, None] if truth.ndim == 1 else truth
-    means = means[..., None] if means.ndim == 2 else means
-    if truth.ndim != 2 or means.ndim != 3 or (len(means), means.shape[2]) != truth.shape:
-        raise ShapeError(
-            "mean",
-            f"must have shape (N, C), or (N, C, d) for x of shape (N, d); got {np.shape(mean)} and {np.shape(x)}",
-        )
+    truth, means = _points(x, mean, "mean", "C")
     n, count, d = means.shape
     shares = floats(share, "share")
     if shares.shape not in ((count,), (n, count)):
@@ -135,7 +128,20 @@ def mixture_forecast(x: Any, share: Any, mean: Any, cov: Any, *, n_draws: int = 
     if not definite.all():
         raise InputError("cov", "covariances must be positive definite", "correct the covariances")
     roots = np.broadcast_to(root.reshape(spread.shape), (n, count, d, d))
-    return _forecast(truth, np.broadcast_to(shares, (n, count)), means, roots, check_whole(n_draws, "n_draws", 2), rng)
+    shares = np.broadcast_to(shares, (n, count))
+    check_whole(n_draws, "n_draws", 2)
+    random = np.random.default_rng(check_rng(rng))
+    density, entropy, error = np.empty(n), np.empty(n), np.empty(n)
+    for row in track(range(n), "forecasts"):
+        # Equally spaced points of the cumulative weights: a component occurs as often as expected, rounded at random.
+        aim = (np.arange(n_draws) + random.random()) / n_draws
+        component = np.minimum(np.searchsorted(shares[row].cumsum(), aim, side="right"), count - 1)
+        noise = random.standard_normal((n_draws, d))
+        drawn = means[row, component] + np.einsum("mij,mj->mi", roots[row, component], noise)
+        logs = _log_density(np.vstack([truth[row : row + 1], drawn]), shares[row], means[row], roots[row])
+        density[row], entropy[row] = logs[0], -logs[1:].mean()
+        error[row] = logs[1:].std(ddof=1) / math.sqrt(n_draws)
+    return DensityForecast(density, entropy, error)
 
 
 def particle_forecast(
@@ -199,13 +205,7 @@ def particle_forecast(
     >>> round(ecd_density(forecast), 1)
     1.6
     """
-    truth, points = floats(x, "x"), floats(particles, "particles")
-    truth = truth[:, None] if truth.ndim == 1 else truth
-    points = points[..., None] if points.ndim == 2 else points
-    if truth.ndim != 2 or points.ndim != 3 or (len(points), points.shape[2]) != truth.shape:
-        raise ShapeError(
-            "particles", f"must have shape (N, M), or (N, M, d) for x of shape (N, d); got {np.shape(particles)}"
-        )
+    truth, points = _points(x, particles, "particles", "M")
     n, count, d = points.shape
     share = np.ones((n, count)) if weight is None else floats(weight, "weight")
     if share.shape != (n, count) or (share < 0).any() or (share.sum(axis=1) <= 0).any():
@@ -231,6 +231,17 @@ def particle_forecast(
             ]
         ).T
     )
+
+
+def _points(x: Any, points: Any, argument: str, count: str) -> tuple[Floats, Floats]:
+    """True values (N, d), and the points (N, count, d) of each forecast."""
+    truth, values = floats(x, "x"), floats(points, argument)
+    truth = truth[:, None] if truth.ndim == 1 else truth
+    values = values[..., None] if values.ndim == 2 else values
+    if truth.ndim != 2 or values.ndim != 3 or (len(values), values.shape[2]) != truth.shape:
+        shapes = f"(N, {count}), or (N, {count}, d) for x of shape (N, d)"
+        raise ShapeError(argument, f"must have shape {shapes}; got {np.shape(points)} and {np.shape(x)}")
+    return truth, values
 
 
 def _distinct(particles: Floats, share: Floats) -> tuple[Floats, Floats]:
@@ -260,23 +271,6 @@ def _of_particles(
     loss = -(logs[1:] - np.log1p(-share[left_out]))
     mean = float(weight @ loss)
     return float(logs[0]), mean, math.sqrt(float(np.square(weight) @ np.square(loss - mean)))
-
-
-def _forecast(x: Floats, share: Floats, mean: Floats, root: Floats, n_draws: int, rng: Any) -> DensityForecast:
-    """Log density at x, and simulated entropy; `root` holds the Cholesky factors of the covariances."""
-    random = np.random.default_rng(check_rng(rng))
-    n, count, d = mean.shape
-    density, entropy, error = np.empty(n), np.empty(n), np.empty(n)
-    for row in track(range(n), "forecasts"):
-        # Equally spaced points of the cumulative weights: a component occurs as often as expected, rounded at random.
-        aim = (np.arange(n_draws) + random.random()) / n_draws
-        component = np.minimum(np.searchsorted(share[row].cumsum(), aim, side="right"), count - 1)
-        noise = random.standard_normal((n_draws, d))
-        drawn = mean[row, component] + np.einsum("mij,mj->mi", root[row, component], noise)
-        logs = _log_density(np.vstack([x[row : row + 1], drawn]), share[row], mean[row], root[row])
-        density[row], entropy[row] = logs[0], -logs[1:].mean()
-        error[row] = logs[1:].std(ddof=1) / math.sqrt(n_draws)
-    return DensityForecast(density, entropy, error)
 
 
 def _log_density(points: Floats, share: Floats, mean: Floats, root: Floats, aside: Any = False) -> Floats:

@@ -19,6 +19,8 @@ class Reference(NamedTuple):
     arxiv: str = ""
 
     def __str__(self) -> str:
+        if not self.authors:
+            return self.title
         where = f" {self.venue}." if self.venue else ""
         number = f" doi:{self.doi}" if self.doi else f" arXiv:{self.arxiv}" if self.arxiv else ""
         return f"{self.authors} ({self.year}): {self.title}.{where}{number}"
@@ -36,3 +38,8 @@ def references() -> dict[str, Reference]:
     """Return all references."""
     text = Path(__file__).with_name("references.json").read_text(encoding="utf-8")
     return {key: Reference(**entry) for key, entry in json.loads(text).items()}
+
+
+def reference_of(cite: str) -> Reference:
+    """Return the reference with this key; any other text, as of a plug-in, is a reference itself."""
+    return references().get(cite) or Reference("", 0, cite)

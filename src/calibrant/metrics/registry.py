@@ -28,6 +28,7 @@ from ..errors import (
     WeightsNotSupportedError,
 )
 from ..input.predictions import Predictions
+from ..plugins import load
 from ..sketches.collection import Sketches, row_metric
 from ..util.blocks import map_blocks
 from ..views.keywords import DATA_KEYWORDS, refuse_column_names, unknown_keyword
@@ -38,7 +39,7 @@ from .forms import FORMS, Fitted, Form, Path
 from .hints import warn_of_sure_scores
 from .names import function_named, metric_with_option, named, nearest
 from .properties import PROPERTIES
-from .references import references
+from .references import reference_of
 from .signature import BIN_OPTIONS, build_signature, check_option, first_annotation, formula_options, rule_reader
 from .use_cases import use_cases
 
@@ -822,7 +823,7 @@ class Metric:
     @property
     def reference(self) -> str:
         """The paper, with its DOI or arXiv number where it has one."""
-        return str(references()[self.cite])
+        return str(reference_of(self.cite))
 
     @property
     def summary(self) -> str:
@@ -980,6 +981,8 @@ class Catalogue(Mapping[str, Metric]):
         found = named(name, self._metrics.values())
         if len(found) == 1:
             return found[0]
+        if not found and load("metrics"):
+            return self[name]
         if found:
             listed = "; ".join(f"{m.id} ({m.reference.split(':')[0]}: {m.name})" for m in found)
             raise AmbiguousMetricError(

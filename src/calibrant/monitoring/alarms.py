@@ -54,9 +54,14 @@ def completed(scores: Sketch, outcomes: Sketch) -> Sketch:
     return Sketch(scores._cells, kept._replace(positives=positives), scores.lens)
 
 
+def clock_of(db: Transaction, settings: Settings) -> int | None:
+    """The newest time, or the number of rows for windows of rows."""
+    return db.meta("clock") if settings.rule.by_time else db.meta("rows_seen")
+
+
 def settle(db: Transaction, settings: Settings) -> tuple[list[int], list[int]]:
     """Close the windows that have ended and test those that are ready; returns both."""
-    clock = db.meta("clock") if settings.rule.by_time else db.meta("rows_seen")
+    clock = clock_of(db, settings)
     closed = []
     for window in db.waiting():
         if not window.closed and clock is not None and clock >= settings.rule.span(window.place)[1]:
@@ -107,7 +112,7 @@ def _test(db: Transaction, settings: Settings, window: Window, clock: int | None
         db.add_evidence(window.place, part.stream, fingerprint(rows), rows.n, *logs)
         db.save_stream(stream._replace(eprocess=process.to_dict(), detector=detector.to_dict()))
         if process.rejected and not before.rejected:
-            past = _labelled(db, settings, part.stream, clock, 0)
+            past = labelled_windows(db, settings, part.stream, clock, 0)
             words, onset = _dated(process.verdict, past, settings)
             db.add_event(part.place, part.stream, "calibration", process.value, words, onset)
         if detector.alarmed:
@@ -118,10 +123,10 @@ def _test(db: Transaction, settings: Settings, window: Window, clock: int | None
 def _note_change(db: Transaction, settings: Settings, part: Part, detector: EDetector, clock: int | None) -> None:
     """Record an alarm of the change detector: a new change, or the continuation of the last one, with its onset and acknowledgement."""
     *earlier, started = (0, *detector.alarms[:-1])
-    past = _labelled(db, settings, part.stream, clock, started)
+    past = labelled_windows(db, settings, part.stream, clock, started)
     onset, seen = db.last_event(part.stream, "change")
     if onset is not None and earlier:
-        before = _labelled(db, settings, part.stream, clock, earlier[-1], started)
+        before = labelled_windows(db, settings, part.stream, clock, earlier[-1], started)
         if before and past and goes_on([s for _, s in before], [s for _, s in past], detector.run_length):
             change = locate_change([sketch for _, sketch in past])
             since = [sketch for _, sketch in past[change.index :]]
@@ -141,8 +146,8 @@ def _finite(value: float) -> float | None:
     return None if value == -math.inf else min(value, 1e6)
 
 
-def _labelled(
-    db: Transaction, settings: Settings, stream: str, clock: int | None, start: int, stop: int | None = None
+def labelled_windows(
+    db: Transaction, settings: Settings, stream: str, clock: int | None, start: int = 0, stop: int | None = None
 ) -> list[tuple[int, Sketch]]:
     """Tested windows of a stream that have labels, from `start` to `stop` in the order of the tests."""
     places = [place for place, *_ in db.evidence(stream)][start:stop]

@@ -433,8 +433,12 @@ def distances(names: Sequence[str], value: Floats, reference: Floats, window: Fl
     """The distances between reference rows (R, C) and window rows (R, C) in cells of these values (C,); one column per name."""
     found: dict[str, Floats] = {}
     if not {"psi", "jensen_shannon"}.isdisjoint(names):
-        bins = _bin_tables(reference, window)
-        found |= {"psi": _psi(*bins), "jensen_shannon": _jensen_shannon(*bins)}
+        old, new = _bin_tables(reference, window)
+        used = old + new > 0
+        p, q = (_shares(rows + SMOOTHING * used) for rows in (old, new))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(used, (q - p) * (np.log(q) - np.log(p)), 0)
+        found |= {"psi": terms.sum(axis=1), "jensen_shannon": _jensen_shannon(old, new)}
     if not {"psi", "jensen_shannon"}.issuperset(names):
         found |= _gap_distances(names, value, _shares(reference) - _shares(window))
     return np.column_stack([found[name] for name in names])
@@ -489,13 +493,6 @@ def _between(ends: Floats, first: NDArray[np.intp]) -> Floats:
 
 def _shares(rows: Floats) -> Floats:
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
-
-
-def _psi(old: Floats, new: Floats) -> Floats:
-    used = old + new > 0
-    p, q = (_shares(rows + SMOOTHING * used) for rows in (old, new))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(used, (q - p) * (np.log(q) - np.log(p)), 0).sum(axis=1))
 
 
 def _jensen_shannon(old: Floats, new: Floats) -> Floats:

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import CalibrantError, InputTypeError
 from ..inference.multiplicity import e_bh
 from ..util.checks import check_fraction
-from ..util.results import Record, percent, plain_value, several
+from ..util.results import Record, plain_value, several
 from .monitor import Monitor
 from .status import Alarm
 
@@ -97,7 +97,7 @@ class FleetStatus(Record):
         open_alarms = sum(bool(each.alarms) for each in self.models)
         parts = [f"{open_alarms:,} of {several(len(self.models), 'model')} with an open alarm"]
         if self.selected:
-            parts.append(f"{len(self.selected):,} selected by e-BH (false discovery rate {percent(self.alpha, 0)})")
+            parts.append(f"{len(self.selected):,} selected by e-BH (false discovery rate {100 * self.alpha:g}%)")
         if self.failed:
             parts.append(f"{len(self.failed):,} failed")
         return "; ".join(parts) + "."
@@ -182,20 +182,16 @@ def fleet_status(
             problem = f"must be names with paths of stores or monitors; got {name!r}: {type(store).__name__}"
             raise InputTypeError("models", problem)
         try:
-            statuses.append(_model_status(name, store if isinstance(store, Monitor) else Monitor.open(store)))
+            monitor = store if isinstance(store, Monitor) else Monitor.open(store)
+            status = monitor.status(last=1)
+            kinds = {alarm.kind for alarm in status.open_alarms}
+            state = "alarm" if kinds & {"calibration", "change"} else "drift" if kinds else "quiet"
+            last = status.windows[-1].window if status.windows else None
+            evidence = (status.n, status.labelled, status.process.value, status.open_alarms)
+            statuses.append(ModelStatus(name, state, False, status.verdict, None, last, *evidence))
         except (CalibrantError, OSError) as error:
             statuses.append(ModelStatus(name, "failed", False, "", " ".join(str(error).split())))
     chosen = e_bh([each.e_value or 0.0 for each in statuses], alpha=alpha)
     statuses = [replace(each, selected=bool(is_selected)) for each, is_selected in zip(statuses, chosen, strict=True)]
     statuses.sort(key=lambda each: (not each.selected, STATES.index(each.state), -(each.e_value or 0.0), each.model))
     return FleetStatus(tuple(statuses), float(alpha))
-
-
-def _model_status(name: str, monitor: Monitor) -> ModelStatus:
-    """The status of one model before the selection among all models."""
-    status = monitor.status(last=1)
-    kinds = {alarm.kind for alarm in status.open_alarms}
-    state = "alarm" if kinds & {"calibration", "change"} else "drift" if kinds else "quiet"
-    last = status.windows[-1].window if status.windows else None
-    evidence = (status.n, status.labelled, status.process.value, status.open_alarms)
-    return ModelStatus(name, state, False, status.verdict, None, last, *evidence)

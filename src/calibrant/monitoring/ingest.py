@@ -28,6 +28,7 @@ from ..sketches.files.columns import EXACT, WHOLE
 from ..sketches.grid import cell_sums
 from ..sketches.group_names import finder, plain_name
 from ..sketches.sketch import Sketch
+from .features import features_as_text
 from .ood import LENS, watched_ood
 from .queries import Known, Part, Stream, Texts, Transaction
 from .settings import Settings
@@ -62,6 +63,8 @@ class Arrivals:
     """Key of the group of each row."""
     ood: Floats
     """Out-of-distribution scores, one column for each score of the monitor."""
+    features: list[str] | None = None
+    """Features of each row as JSON, for a monitor that stores them."""
 
     @property
     def n(self) -> int:
@@ -72,13 +75,21 @@ class Arrivals:
         found = hashlib.sha256()
         for part in (self.score, self.target, self.label, self.time):
             found.update(b"none" if part is None else np.ascontiguousarray(part).tobytes())
-        found.update(json.dumps([self.ids, self.group]).encode())
+        found.update(json.dumps([self.ids, self.group, self.features]).encode())
         found.update(np.ascontiguousarray(self.ood).tobytes())
         return found.hexdigest()
 
 
 def read_arrivals(
-    y_true: Any, y_prob: Any, *, settings: Settings, when: Any, ids: Any, groups: Any, ood: Any = None
+    y_true: Any,
+    y_prob: Any,
+    *,
+    settings: Settings,
+    when: Any,
+    ids: Any,
+    groups: Any,
+    ood: Any = None,
+    features: Any = None,
 ) -> Arrivals:
     """Check the arguments of an update and convert them to rows.
 
@@ -94,6 +105,8 @@ def read_arrivals(
         Time, id and group of each row.
     ood
         Out-of-distribution scores, those of the monitor.
+    features
+        Features, those of the monitor.
 
     Examples
     --------
@@ -118,9 +131,11 @@ def read_arrivals(
     if when is None and settings.rule.by_time:
         raise InputError("when", "is required for windows of time", "give the time of each prediction")
     time = None if when is None else read_times(when, n)
-    codes, names = one_group_column(groups, n, "updates")
-    group = None if codes is None else np.array([group_key(name) for name in names], object)[codes].tolist()
-    return Arrivals(score, target, label, time, read_ids(ids, n), group, watched_ood(ood, settings.ood, n))
+    codes, found = one_group_column(groups, n, "updates")
+    group = None if codes is None else np.array([group_key(name) for name in found], object)[codes].tolist()
+    names = read_ids(ids, n)
+    texts = features_as_text(features, settings.features, names, n)
+    return Arrivals(score, target, label, time, names, group, watched_ood(ood, settings.ood, n), texts)
 
 
 def watched_scores(p: Predictions, settings: Settings) -> tuple[Floats, Whole]:
@@ -357,6 +372,8 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
         for number, each in enumerate(settings.ood):
             names = [each.name] * int(fresh.sum())
             db.add_ood(zip(ids[fresh].tolist(), names, rows.ood[fresh, number].tolist(), strict=True))
+        if rows.features is not None:
+            db.add_features(zip(ids[fresh].tolist(), np.array(rows.features, object)[fresh].tolist(), strict=True))
         changes += _relabel(db, ids, rows.label, known, taken)
     there = db.streams()
     fresh_groups = [name for name in dict.fromkeys(stream.tolist()) if name not in there]
@@ -422,7 +439,7 @@ def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
         return rows, 0
     columns: list[NDArray[Any]] = [rows.target, rows.label]
     columns += [] if rows.time is None else [rows.time]
-    columns += [] if rows.group is None else [np.array(rows.group, object)]
+    columns += [np.array(texts, object) for texts in (rows.group, rows.features) if texts is not None]
     scores = [_differ(score, score[first]) for score in (rows.score, *rows.ood.T)]
     other = np.flatnonzero(np.any([*scores, *(column != column[first] for column in columns)], axis=0))
     if len(other):
@@ -440,9 +457,11 @@ def _differ(score: Floats, other: Floats) -> NDArray[np.bool_]:
 
 def _subset(rows: Arrivals, which: NDArray[np.bool_]) -> Arrivals:
     time = None if rows.time is None else rows.time[which]
-    group = None if rows.group is None else np.array(rows.group, object)[which].tolist()
+    group, features = (
+        None if texts is None else np.array(texts, object)[which].tolist() for texts in (rows.group, rows.features)
+    )
     ids = np.array(rows.ids, object)[which].tolist()
-    kept = (rows.score[which], rows.target[which], rows.label[which], time, ids, group, rows.ood[which])
+    kept = (rows.score[which], rows.target[which], rows.label[which], time, ids, group, rows.ood[which], features)
     return Arrivals(*kept)
 
 

@@ -1,4 +1,4 @@
-"""Label-free monitoring: confidence, score drift and estimates of accuracy of a window, each with its assumption.
+"""Label-free monitoring: confidence, score drift and estimated performance of a window, each with its assumption.
 
 None of them can detect a change of the labels that leaves the scores unchanged.
 """
@@ -8,23 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
-from ..inference.replicates import Replicates
 from ..sketches.sketch import Sketch
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_fraction
 from ..util.results import Record, number, pvalue_clause
 from ..views.view import View
 from .drift import DriftReport, Sample, as_sample, mean_shift_pvalue, restored_report, score_drift
 from .ood import OodFindings, OodScale, restored, summarize
-from .sequential import require_labels
+from .performance import PerformanceEstimate, estimate_performance, restored_performance
 
-Floats = NDArray[np.float64]
-Method = Literal["average_confidence", "doc", "atc"]
 STATISTICS = ("psi", "ks_2samp", "wasserstein", "jensen_shannon")
 MOST_PERMUTATIONS = 50_000
 READINGS = {
@@ -42,12 +37,7 @@ READINGS = {
     ),
 }
 ADVICE = "Check labelled rows of this window; confidence alone cannot distinguish the two."
-ASSUMPTIONS = {
-    "average_confidence": "confidence is calibrated on average in this window",
-    "doc": "the gap between confidence and accuracy is the same as in the reference data",
-    "atc": "the same share of rows below the threshold is wrong as in the reference data",
-}
-CAVEAT = "The estimate uses no labels of the window and cannot detect a change of the labels that leaves the scores unchanged."
+PERFORMANCE_RESAMPLES = 200
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,55 +144,6 @@ class ChangeReading(Record):
         return self.words
 
 
-@dataclass(frozen=True, repr=False)
-class AccuracyEstimate(Record):
-    """Accuracy of a window estimated without its labels; valid only under `assumption`.
-
-    Parameters
-    ----------
-    method : {"average_confidence", "doc", "atc"}
-        Estimator.
-    estimate : float
-        Estimated accuracy.
-    standard_error : float
-        Its standard error.
-    reference_accuracy : float or None
-        Accuracy in the labelled reference data.
-    n : float
-        Number of rows.
-    threshold : float or None
-        Confidence above which ``"atc"`` counts rows as correct.
-    """
-
-    method: str
-    estimate: float
-    standard_error: float
-    reference_accuracy: float | None
-    n: float
-    threshold: float | None = None
-
-    @property
-    def assumption(self) -> str:
-        return ASSUMPTIONS[self.method]
-
-    @property
-    def caveat(self) -> str:
-        return CAVEAT
-
-    @property
-    def words(self) -> str:
-        """The estimate with its assumption as text."""
-        was = "" if self.reference_accuracy is None else f" ({number(self.reference_accuracy)} in the reference data)"
-        value = f"{number(self.estimate)} ± {number(1.96 * self.standard_error)}"
-        return f"Estimated accuracy {value}{was}, assuming that {self.assumption}. {self.caveat}"
-
-    def _fields(self) -> dict[str, Any]:
-        return {**super()._fields(), "assumption": self.assumption, "caveat": self.caveat}
-
-    def _title(self) -> str:
-        return f"{self.words}\n  method {self.method}, {self.n:,.6g} rows"
-
-
 @dataclass(frozen=True)
 class ScoreFindings:
     """Label-free results for the scores of a window.
@@ -215,8 +156,8 @@ class ScoreFindings:
         Change of mean confidence; None without reference data.
     drift : DriftReport or None
         Score drift; None without reference data.
-    accuracy : tuple of AccuracyEstimate
-        Estimates of accuracy; empty if the lens is one class of several.
+    performance : PerformanceEstimate or None
+        Performance of these rows estimated without their labels; None without reference data.
     ood : tuple of OodFindings
         Out-of-distribution scores; empty if the monitor watches none.
 
@@ -224,14 +165,14 @@ class ScoreFindings:
     --------
     >>> from calibrant.monitoring import ScoreFindings
     >>> from calibrant.monitoring.labelfree import confidence_summary
-    >>> ScoreFindings(confidence_summary([0.6, 0.8]), None, None, ()).confidence
+    >>> ScoreFindings(confidence_summary([0.6, 0.8]), None, None, None).confidence
     Confidence of 2 rows: mean 0.7000, median 0.7000, p90 0.7800, p99 0.7980
     """
 
     confidence: ConfidenceSummary
     reading: ChangeReading | None
     drift: DriftReport | None
-    accuracy: tuple[AccuracyEstimate, ...]
+    performance: PerformanceEstimate | None
     ood: tuple[OodFindings, ...] = ()
 
     @property
@@ -267,9 +208,10 @@ class ScoreFindings:
         if reading is not None:
             sides = {side: ConfidenceSummary(**reading[side]) for side in ("reference", "window")}
             reading = ChangeReading(**{**reading, **sides, "readings": tuple(reading["readings"])})
-        estimates = tuple(AccuracyEstimate(**found) for found in plain["accuracy"])
+        # Windows that version 0.2 compared have none.
+        performance = restored_performance(plain.get("performance"))
         ood = tuple(restored(found) for found in plain["ood"])
-        return cls(ConfidenceSummary(**plain["confidence"]), reading, restored_report(drift), estimates, ood)
+        return cls(ConfidenceSummary(**plain["confidence"]), reading, restored_report(drift), performance, ood)
 
 
 def confidence_summary(window: Any) -> ConfidenceSummary:
@@ -343,125 +285,10 @@ def _confidence(source: Any, argument: str) -> Sample:
     return sample.folded() if sample.lens == "binary" else sample
 
 
-def estimate_accuracy(
-    window: Any,
-    *,
-    reference: Any = None,
-    method: Method = "doc",
-    n_resamples: int = 200,
-    rng: Any = 0,
-) -> AccuracyEstimate:
-    """Estimate the accuracy in a window without its labels.
-
-    Parameters
-    ----------
-    window : Sketch, View, Sample or array-like
-        Confidences, with the lens ``"top_label"``; labels are not used.
-    reference : Sketch or View, optional
-        Labelled reference data; needed by all methods but ``"average_confidence"``.
-    method : {"doc", "average_confidence", "atc"}, default "doc"
-        Difference of confidences (Guillory et al. 2021), mean confidence, or average thresholded confidence (Garg et al.
-        2022): the share of rows above a threshold, below which lies the error rate of the reference data.
-    n_resamples : int, default 200
-        Number of resamples for the standard error of ``"atc"``.
-    rng : None, int or numpy.random.Generator, default 0
-        Seed or random generator.
-
-    Returns
-    -------
-    AccuracyEstimate
-        The estimate with its assumption.
-
-    Examples
-    --------
-    >>> import calibrant as cal
-    >>> from calibrant.monitoring.labelfree import estimate_accuracy
-    >>> reference = cal.Sketch.of([1, 0, 1, 1], [0.9, 0.8, 0.9, 0.8], lens="top_label")
-    >>> round(estimate_accuracy([0.7, 0.75], reference=reference).estimate, 4)
-    0.625
-    """
-    if method not in ASSUMPTIONS:
-        raise ArgumentError("method", f"must be one of {sorted(ASSUMPTIONS)}; got {method!r}")
-    check_whole(n_resamples, "n_resamples")
-    sample = _confidences(window, "window")
-    labelled = None if reference is None else _labelled(reference, "reference")
-    accuracy = None if labelled is None else labelled.mean(labelled.outcome)
-    if method == "average_confidence":
-        error = math.sqrt(float(sample.share @ (sample.value * (1 - sample.value))) / sample.size)
-        return AccuracyEstimate(method, sample.mean, error, accuracy, sample.size)
-    if labelled is None or accuracy is None:
-        raise ArgumentError(
-            "reference", f"is required by {method!r}", "pass labelled rows or use method='average_confidence'"
-        )
-    if method == "doc":
-        estimate = accuracy - (labelled.mean(labelled.score) - sample.mean)
-        gap = labelled.outcome - labelled.score
-        spread = labelled.mean((gap - labelled.mean(gap)) ** 2) / labelled.effective_size
-        error = math.sqrt(spread + sample.variance / sample.size)
-        return AccuracyEstimate(method, min(1.0, max(0.0, estimate)), error, accuracy, sample.size)
-    ties = labelled.ties
-    threshold = _threshold(ties.score, ties.weight, float(ties.weight.sum() - ties.outcome.sum()))
-    error = _atc_error(labelled, sample, n_resamples, rng)
-    return AccuracyEstimate("atc", sample.part_above(threshold), error, accuracy, sample.size, threshold)
-
-
-def _confidences(source: Any, argument: str) -> Sample:
-    sample = as_sample(source, argument, "estimate_accuracy")
-    if sample.lens == "binary":
-        _raise_binary(argument)
-    low, high = sample.value[0], sample.value[-1]
-    if low < 0 or high > 1:
-        raise InputTypeError(argument, f"confidences must be in [0, 1]; got {low if low < 0 else high:g}")
-    return sample
-
-
-def _labelled(source: Any, argument: str) -> View:
-    view = source.view() if isinstance(source, Sketch) else source
-    if not isinstance(view, View):
-        raise InputTypeError(
-            argument, f"must be a labelled Sketch or View; got {type(source).__name__}", "use Sketch.of"
-        )
-    if view.lens == "binary":
-        _raise_binary(argument)
-    if view.n == 0:
-        raise UndefinedMetricError("estimate_accuracy", f"{argument} has no rows", "pass labelled rows")
-    require_labels(view, argument)
-    if view.is_soft:
-        raise UndefinedMetricError("estimate_accuracy", "is not defined for soft labels")
-    return view
-
-
-def _raise_binary(argument: str) -> None:
-    raise LensError(argument, "has the lens of the positive class instead of the top label", "use lens='top_label'")
-
-
-def _threshold(score: Floats, weight: Floats, errors: float) -> float:
-    """Score with as many rows below it as there are wrong rows; infinite if all rows are wrong."""
-    ends = np.cumsum(weight)
-    place = int(np.searchsorted(ends, errors * (1 + 1e-12), side="right"))
-    return float(score[place]) if place < len(score) else math.inf
-
-
-def _atc_error(view: View, sample: Sample, n_resamples: int, rng: Any) -> float:
-    """Standard error over resamples of the reference data, so that the threshold varies too."""
-    order = view.order
-    score, wrong = view.score[order], 1 - view.outcome[order]
-
-    def share_above(counts: Floats) -> float:
-        threshold = _threshold(score, counts, float(counts @ wrong))
-        return float(sample.share[sample.value >= threshold].sum())
-
-    size = round(view.effective_size)
-    shares = Replicates(view.weights[order], n_resamples, rng, size=size).values(share_above)
-    # Given the threshold, the sampling error of the window is binomial.
-    inner = float(np.mean(shares * (1 - shares))) / max(1, round(sample.size))
-    return math.sqrt(float(shares.var()) + inner)
-
-
 def find_scores(
     scores: Sketch, reference: Sketch | None, *, alpha: float = 0.05, n_resamples: int = 999, streams: int = 1
 ) -> ScoreFindings:
-    """Compute confidence, drift and estimated accuracy of a window; its outcomes are not used.
+    """Compute confidence, drift and estimated performance of a window; its outcomes are not used.
 
     Parameters
     ----------
@@ -492,16 +319,13 @@ def find_scores(
     """
     confidence = confidence_summary(scores)
     if reference is None or not reference.n:
-        return ScoreFindings(confidence, None, None, ())
+        return ScoreFindings(confidence, None, None, None)
     drift = _drift(reference, scores, alpha, n_resamples, streams)
     draws = max(n_resamples, math.ceil(2 / alpha))
     reading = read_change(reference, scores, alpha=alpha, n_resamples=draws, rng=0)
-    known, new = top_view(reference), top_view(scores)
-    estimates: tuple[AccuracyEstimate, ...] = ()
-    if known is not None and new is not None:
-        methods: tuple[Any, ...] = ("doc", "average_confidence")
-        estimates = tuple(estimate_accuracy(new, reference=known, method=method) for method in methods)
-    return ScoreFindings(confidence, reading, drift, estimates)
+    metrics = ["auroc", "brier"] if scores.lens.startswith("class:") else None
+    performance = estimate_performance(reference, scores, metrics=metrics, n_resamples=PERFORMANCE_RESAMPLES)
+    return ScoreFindings(confidence, reading, drift, performance)
 
 
 def find_ood(

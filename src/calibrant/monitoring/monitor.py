@@ -16,18 +16,24 @@ from numpy.typing import NDArray
 
 from ..errors import (
     ArgumentError,
+    CalibrantError,
     FileError,
     GroupError,
     InputError,
     InputTypeError,
     LensError,
 )
+from ..evaluation.certificates import Certificate
+from ..evaluation.subgroups import Subgroups
 from ..input.convert import column
+from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..sketches.collection import ALL, Sketches
 from ..util.blocks import LARGE_BLOCK, map_blocks
 from ..util.progress import track
-from .alarms import drift_alarms, settle, start_stream
+from .alarms import clock_of, drift_alarms, labelled_windows, settle, start_stream
+from .certified import CertificateStatus, certificate_status
+from .features import subgroup_notes, window_subgroups
 from .ingest import (
     ALL_ROWS,
     Arrivals,
@@ -50,6 +56,7 @@ from .ood import LENS as OOD_LENS
 from .ood import OodScale, read_ood, scales_of
 from .queries import Part, Transaction
 from .retention import Pruned, plan_retention, prune_rows
+from .sequential import as_counted
 from .settings import Settings, check_columns, check_watched, read_horizon, read_keep
 from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
 from .store import Store, is_unwritable
@@ -164,6 +171,7 @@ class Monitor:
         ood: Any = None,
         columns: Mapping[str, str] | None = None,
         keep: Any = None,
+        features: Iterable[str] = (),
     ) -> Monitor:
         """Create a monitor in a new file or in a schema of a PostgreSQL server.
 
@@ -212,6 +220,9 @@ class Monitor:
             ``time``, ``id`` and ``by``, that of the groups.
         keep : str or int, optional
             How long `prune` keeps rows: a duration such as ``"90d"``, or a number of windows. By default it removes none.
+        features : iterable of str, optional
+            Names of features that are stored with the rows, which then require ids. The status lists the subgroups of the newest tested window
+            in which predictions and outcomes disagree; see `subgroups`.
 
         Returns
         -------
@@ -229,7 +240,6 @@ class Monitor:
             check_watched(lens)
         sketches, named, rows = _read_reference(reference, lens)
         scales, scores = _read_ood_reference(ood, rows)
-        chosen = _choose_lens(sketches, lens)
         there = [group_key(name) for name in sketches.groups]
         names = there if groups is None else list(dict.fromkeys(known_keys(map(group_key, groups), there).values()))
         rule = every if isinstance(every, WindowRule) else window_rule(every)
@@ -238,7 +248,7 @@ class Monitor:
             kind=sketches.kind,
             classes=sketches.classes,
             named=named,
-            lens=chosen,
+            lens=_choose_lens(sketches, lens),
             rule=rule,
             alpha=alpha,
             run_length=run_length,
@@ -252,6 +262,7 @@ class Monitor:
             ood=scales,
             columns=kept,
             keep=read_keep(keep, rule),
+            features=tuple(features),
         )
         more = {} if rows is None else _reference_sketches(settings, rows, scores, when)
         if rule.season is not None and rows is None:
@@ -337,6 +348,7 @@ class Monitor:
         groups: Any = None,
         delivery: str | None = None,
         ood: Any = None,
+        features: Any = None,
         latest: Any = "auto",
     ) -> Update:
         """Add predictions, with the labels known so far.
@@ -360,6 +372,8 @@ class Monitor:
         ood : mapping of str to array-like, frame or array-like of shape (N,), optional
             Out-of-distribution scores of each row; required for, and limited to, those given to `create`. If there is one,
             it can be passed as an array.
+        features : frame or mapping of str to array-like, optional
+            Features of each row, with those named to `create`; required if there are any. Those of a repeated row are not changed.
         latest : str, datetime or None, default "auto"
             Latest time that a row may have, by default one day after the time of the machine; None for any time. A single row
             of next year would close all windows until then, and end the wait for their labels.
@@ -377,10 +391,13 @@ class Monitor:
         GroupError
             If groups are missing.
         """
+        check_same_rows(y_prob, {"y_true": y_true, "ids": ids, "groups": groups, "features": features}, "y_prob")
         if isinstance(y_true, Predictions):
             y_true, y_prob, groups = _columns_of(y_true, y_prob, groups, self.settings)
         delivered = len(column(y_prob, "y_prob").array)
-        rows = read_arrivals(y_true, y_prob, settings=self.settings, when=when, ids=ids, groups=groups, ood=ood)
+        rows = read_arrivals(
+            y_true, y_prob, settings=self.settings, when=when, ids=ids, groups=groups, ood=ood, features=features
+        )
         if when is not None:
             self._require_time()
             _check_times(rows, latest)
@@ -414,6 +431,7 @@ class Monitor:
         Update
             Numbers of labels added, windows closed and tested, and the ``alarms`` raised.
         """
+        check_same_rows(ids, {"y_true": y_true}, "ids")
         names = read_ids(ids, None)
         if names is None:
             raise InputError("ids", "are required to find the rows", "give the same ids as to update")
@@ -533,7 +551,81 @@ class Monitor:
             ``verdict``, ``windows``, ``groups`` and ``alarms``; ``to_frame()`` has one row per window.
         """
         self._examine_if_writable()
-        return build_status(self._store, self.settings, self._reference_of, last, group)
+        status = build_status(self._store, self.settings, self._reference_of, last, group)
+        with self._store.read() as db:
+            place = db.last_tested()
+        if not self.settings.features or place is None:
+            return status
+        window = self.settings.rule.name(place)
+        try:
+            found = self.subgroups(window)
+        except CalibrantError:  # its labelled rows are too few, or were removed
+            return status
+        return replace(status, subgroups=found, notes=(*status.notes, *subgroup_notes(window, found)))
+
+    def subgroups(self, window: str | None = None) -> Subgroups:
+        """Find the subgroups of a window in which predictions and outcomes disagree, by the stored features.
+
+        Parameters
+        ----------
+        window : str, optional
+            Name of the window, as shown by the status; by default the newest tested one.
+
+        Returns
+        -------
+        Subgroups
+            Result of `find_subgroups` for the labelled rows of the window, at the settings' `alpha` for each window by itself.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such window.
+        UndefinedMetricError
+            If it has fewer than 40 labelled rows.
+        """
+        with self._store.read() as db:
+            places = {self.settings.rule.name(each.place): each.place for each in db.windows(ALL_ROWS)}
+            place = db.last_tested() if window is None else places.get(window)
+            if place is None:
+                raise ArgumentError("window", f"unknown window {window!r}", "see status().windows")
+            return window_subgroups(db, self.settings, place)
+
+    def check_certificate(self, certificate: Certificate) -> CertificateStatus:
+        """Test whether the bounds of a certificate still hold, by the labelled rows of all tested windows.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            Result of `certify`, for the lens of the monitor; bounds of groups are tested on the groups of the monitor.
+
+        Returns
+        -------
+        CertificateStatus
+            ``valid``, and for each bound the evidence against it and the window in which it was withdrawn. A bound that holds is
+            ever withdrawn with probability at most the settings' `alpha`, all bounds together, however often this is called.
+
+        Raises
+        ------
+        LensError
+            If the certificate is about another event.
+
+        Notes
+        -----
+        The evidence is a test supermartingale: rows are weighted by the sign that the error had at their score in earlier windows, and
+        their mean deviation in this direction is at most the calibration error, whatever the calibration curve. Nothing is assumed of
+        the curve, and the evidence cannot show that the bound holds.
+        """
+        if certificate.lens != self.settings.lens:
+            raise LensError("certificate", f"is about {certificate.lens!r}, the monitor about {self.settings.lens!r}")
+        rule, streams = self.settings.rule, []
+        with self._store.read() as db:
+            known, clock = db.streams(), clock_of(db, self.settings)
+            for certified in certificate.bounds:
+                stream = ALL_ROWS if certified is certificate.bounds[0] else group_key(certified.group)
+                if stream in known:
+                    tested = labelled_windows(db, self.settings, stream, clock)
+                    streams.append((certified, [(rule.name(place), as_counted(rows)) for place, rows in tested]))
+        return certificate_status(streams, self.settings.alpha, certificate.bins)
 
     def acknowledge(self, alarm: int | None = None) -> int:
         """Acknowledge all alarms, or one of them, so that only new ones are open.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .status import MonitorStatus
 
 Rows = list[tuple[dict[str, Any], float | int | None]]
-OWN_LABELS = ("group", "kind", "method", "score", "statistic")
+OWN_LABELS = ("group", "kind", "metric", "score", "statistic")
 
 
 def exposed(status: MonitorStatus, labels: Mapping[str, str] | None = None) -> str:
@@ -101,7 +101,8 @@ def _newest(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
         if score.drift is not None
         for r in score.drift.results
     ]
-    estimates: Rows = [({**own, "method": found.method}, found.estimate) for found in w.scores.accuracy]
+    estimated = () if w.scores.performance is None else w.scores.performance.estimates
+    estimates: Rows = [({**own, "metric": each.metric}, each.estimate) for each in estimated]
     where = "the newest closed window"
     return [
         ("window_end", f"End of {where}: seconds since 1970, or rows.", [(own, _end(s, w.end))]),
@@ -122,7 +123,7 @@ def _newest(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
             f"Adjusted p-value of the drift of an out-of-distribution score in {where}.",
             [(labels, score.pvalue) for labels, score in ood],
         ),
-        ("window_accuracy_estimate", f"Accuracy in {where} estimated without labels.", estimates),
+        ("window_estimate", f"Performance in {where} estimated without labels.", estimates),
     ]
 
 

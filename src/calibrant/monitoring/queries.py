@@ -283,13 +283,24 @@ class Transaction:
         """Out-of-distribution scores of new rows: id, name, value."""
         self.connection.executemany("INSERT INTO ood_rows VALUES (?, ?, ?)", rows)
 
+    def add_features(self, rows: Iterable[tuple[str, str]]) -> None:
+        """Features of new rows: id, content."""
+        self.connection.executemany("INSERT INTO features VALUES (?, ?)", rows)
+
+    def labelled_features(self, place: int) -> list[tuple[float, int, int, str]]:
+        """Score, target, label and features of the labelled rows of a window, in the order of their ids."""
+        query = (
+            "SELECT score, target, label, content FROM rows JOIN features USING (id) WHERE place = ? AND label != -1"
+        )
+        return self.connection.execute(query + " ORDER BY id", (place,)).fetchall()
+
     def relabel(self, pairs: Iterable[tuple[int, str]]) -> None:
         """Change labels; the version of each row is incremented."""
         self.connection.executemany("UPDATE rows SET label = ?, version = version + 1 WHERE id = ?", pairs)
 
     def delete_rows(self, ids: Sequence[str]) -> None:
-        """Delete rows and their out-of-distribution scores."""
-        for table in ("rows", "ood_rows"):
+        """Delete rows, their out-of-distribution scores and their features."""
+        for table in ("rows", "ood_rows", "features"):
             self.connection.executemany(f"DELETE FROM {table} WHERE id = ?", ((each,) for each in ids))  # noqa: S608
 
     def keep_early(self, labels: Iterable[tuple[str, int]]) -> None:

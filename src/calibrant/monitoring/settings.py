@@ -48,6 +48,8 @@ class Settings:
     """Columns of labels, scores, times and ids in files."""
     keep: int | str | None = None
     """How long rows are kept: a duration, or a number of windows; None for ever."""
+    features: tuple[str, ...] = ()
+    """Columns of features that are stored with the rows."""
 
     def __post_init__(self) -> None:
         check_fraction(self.alpha, "alpha", 0.05)
@@ -91,13 +93,19 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, the input of `of_dict`."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        lists = {"classes": list(self.classes), "ood": [each._asdict() for each in self.ood]}
+        lists = {
+            "classes": list(self.classes),
+            "features": list(self.features),
+            "ood": [each._asdict() for each in self.ood],
+        }
         return {**values, **lists, "rule": self.rule.to_dict(), "columns": dict(self.columns)}
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> Settings:
+        plain = {"features": (), **plain}  # stores of format 7 have none
         values = {name: plain[name] for name in cls.__dataclass_fields__}
-        tuples = {"classes": tuple(plain["classes"]), "ood": tuple(OodScale(**each) for each in plain["ood"])}
+        tuples: dict[str, Any] = {name: tuple(plain[name]) for name in ("classes", "features")}
+        tuples["ood"] = tuple(OodScale(**each) for each in plain["ood"])
         return cls(**{**values, **tuples, "rule": WindowRule.of_dict(plain["rule"])})
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import FileError, GroupError
+from ..evaluation.subgroups import Subgroups
 from ..inference.multiplicity import e_bh
 from ..sketches.sketch import Sketch
 from ..util.results import Record, number, percent, plain_value, several
@@ -96,7 +97,7 @@ class WindowStatus(Record):
     labelled : int
         Number of labelled rows.
     scores : ScoreFindings
-        Confidence, score drift and estimated accuracy.
+        Confidence, score drift and estimated performance.
     calibration : WindowCalibration or None
         Calibration of the labelled rows; None without labels.
     e_value : float or None
@@ -139,14 +140,14 @@ class WindowStatus(Record):
 
     @property
     def accuracy_words(self) -> str:
-        """Accuracy of the labelled rows, and estimated accuracy if labels are missing; empty if neither is available."""
+        """Accuracy of the labelled rows, and estimated performance if labels are missing; empty if neither is available."""
         c = self.calibration
         found = []
         if c is not None and c.accuracy is not None:
             rows = "labelled rows" if c.n == self.labelled else "rows, unlabelled ones counted as negative"
             found.append(f"Accuracy {number(c.accuracy)} on {c.n:,} {rows}.")
-        if self.scores.accuracy and (c is None or c.n < self.n):
-            found.append(self.scores.accuracy[0].words)
+        if self.scores.performance is not None and (c is None or c.n < self.n):
+            found.append(self.scores.performance.words)
         return " ".join(found)
 
     @property
@@ -160,7 +161,7 @@ class WindowStatus(Record):
             "confidence": s.confidence,
             "reading": s.reading,
             "drift": s.drift,
-            "accuracy_estimates": s.accuracy,
+            "performance": s.performance,
         }
         parts |= {"ood": s.ood} if s.ood else {}
         return {**super()._fields(), "share_labelled": self.share_labelled, **parts}
@@ -187,7 +188,9 @@ class WindowStatus(Record):
         for score in s.ood:
             numbers = {"median": score.median, "p90": score.p90, "p99": score.p99, "beyond": score.beyond}
             row |= {f"ood_{score.name}_{name}": value for name, value in {**numbers, "pvalue": score.pvalue}.items()}
-        row["estimated_accuracy"] = s.accuracy[0].estimate if s.accuracy else None
+        for each in () if s.performance is None else s.performance.estimates:
+            row |= {f"estimated_{each.metric}": each.estimate}
+            row |= {f"estimated_{each.metric}_low": each.low, f"estimated_{each.metric}_high": each.high}
         for name in ("accuracy", "gap", "gap_low", "gap_high", "ece", "ece_low", "ece_high", "smece"):
             row[name] = None if c is None else getattr(c, name)
         return {**row, "e_value": self.e_value, "late_rows": self.late_rows, "late_labels": self.late_labels}
@@ -360,6 +363,8 @@ class MonitorStatus(Record):
         Why the next window is not tested yet.
     notes : tuple of str
         Notes.
+    subgroups : Subgroups or None
+        Subgroups of the newest tested window, for a monitor that stores features.
     """
 
     settings: Settings
@@ -378,6 +383,7 @@ class MonitorStatus(Record):
     detector: EDetector
     waiting: str = ""
     notes: tuple[str, ...] = ()
+    subgroups: Subgroups | None = None
 
     @property
     def lens(self) -> str:
@@ -412,6 +418,13 @@ class MonitorStatus(Record):
         """The newest window with labels, closed if possible."""
         known = [w for w in self.all_read if w.calibration is not None]
         return next((w for w in reversed(known) if w.state != "open"), known[-1] if known else None)
+
+    @property
+    def counts(self) -> str:
+        """Numbers of rows, windows and labels, and how many rows are in windows that are still open."""
+        text = f"{several(self.n, 'row')} in {several(self.total_windows, 'window')} of {self.every}, {self.labelled:,} labelled"
+        still = [w.n for w in self.all_read if w.state == "open"]
+        return f"{text}; {several(sum(still), 'row')} in {several(len(still), 'open window')}" if still else text
 
     @property
     def verdict(self) -> str:
@@ -475,6 +488,7 @@ class MonitorStatus(Record):
         }
         values = {"lens": self.lens, "every": self.every, **levels, **{name: getattr(self, name) for name in own}}
         values |= {"ood": [each.name for each in self.settings.ood]} if self.settings.ood else {}
+        values |= {} if self.subgroups is None else {"subgroups": self.subgroups.to_dict()["subgroups"]}
         lists = {name: getattr(self, name) for name in ("alarms", "groups", "windows", "notes")}
         found: dict[str, Any] = plain_value({"verdict": self.verdict, **values, "evidence": evidence, **lists})
         return found
@@ -501,8 +515,7 @@ class MonitorStatus(Record):
         return {name: [row.get(name) for row in rows] for name in names}
 
     def _title(self) -> str:
-        counts = f"{several(self.n, 'row')} in {several(self.total_windows, 'window')} of {self.every}, {self.labelled:,} labelled"
-        lines = [self.verdict, f"  {counts}", *(f"  {line}" for line in self.open_lines)]
+        lines = [self.verdict, f"  {self.counts}", *(f"  {line}" for line in self.open_lines)]
         lines += [f"  {window!r}" for window in self.windows[-5:]]
         lines += [f"  {note}" for note in (self.waiting, *self.notes) if note]
         return "\n".join(lines)

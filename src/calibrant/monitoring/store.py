@@ -19,8 +19,9 @@ from ..util.files import atomic_file
 from .databases import Connection, Sqlite, database_of, is_full, short
 from .queries import Stream, Transaction
 
-FORMAT = 7
-"""Format of the tables; stores of other formats are not read."""
+FORMAT, BEFORE_FEATURES = 8, 7
+"""Formats of the tables; stores of other formats are not read, and one without a table of features gets it when it is written."""
+FEATURES = "CREATE TABLE features (id TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID"
 CHECKED_BYTES = 32 << 20
 """Files up to this size are checked as a whole when they are opened, which takes about 0.1 s; larger ones by `Store.check`."""
 SCHEMA = """
@@ -114,7 +115,7 @@ class Store:
             database.prepare(connection)
             with store._transaction(connection, writing=True):
                 store._require_empty(connection)
-                for statement in filter(str.strip, SCHEMA.split(";\n")):
+                for statement in (*filter(str.strip, SCHEMA.split(";\n")), FEATURES):
                     connection.execute(statement)
                 pairs = [(name, json.dumps(value)) for name, value in meta.items()]
                 connection.executemany("INSERT INTO meta VALUES (?, ?)", pairs)
@@ -143,7 +144,7 @@ class Store:
                 raise FileError(str(store.path), "no such monitor", create)
             if version is None:
                 raise FileError(str(store.path), "is not a calibrant monitor", "check the path")
-            if version != FORMAT:
+            if version not in (FORMAT, BEFORE_FEATURES):
                 problem = f"has format {version}; this version of calibrant reads format {FORMAT}"
                 raise FileError(str(store.path), problem, "use the version that wrote it, or create the monitor anew")
             if isinstance(database, Sqlite) and database.path.stat().st_size <= CHECKED_BYTES:
@@ -204,6 +205,9 @@ class Store:
     def write(self, patient: bool = True) -> Iterator[Transaction]:
         """One transaction, committed as a whole or rolled back; other writers wait."""
         with self._connected() as connection, self._transaction(connection, writing=True, patient=patient):
+            if self.database.format(connection) == BEFORE_FEATURES:
+                connection.execute(FEATURES)
+                self.database.mark(connection, FORMAT)
             yield Transaction(connection)
 
     @contextmanager

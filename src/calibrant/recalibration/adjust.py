@@ -13,8 +13,10 @@ from ..errors import ArgumentError
 from ..input.convert import column
 from ..input.predictions import Predictions
 from ..util.results import Result
+from . import formulas
 from .base import Calibrator, Input, Method
 from .coefficients import LinearLogits
+from .formulas import Formula, ScoreFormulas
 from .scores import Floats, Scores, TrainingData, as_rows, named_as, normalised
 from .softmax_regression import minimised, softmax
 
@@ -304,6 +306,10 @@ class PriorShift(UnlabelledCalibrator):
     def _predict(self, data: Scores) -> Floats:
         return normalised(_over(data.probs, self.before_) * self.after_, data.probs)
 
+    def _formula(self, x: ScoreFormulas) -> Formula:
+        ratio = np.divide(self.after_, self.before_, out=np.zeros(x.k), where=self.before_ > 0)
+        return formulas.normalised(x.probs * ratio, x.probs)
+
 
 @dataclass(eq=False, repr=False)
 class OffsetAdjustment(LinearLogits, UnlabelledCalibrator):
@@ -389,6 +395,10 @@ class OffsetAdjustment(LinearLogits, UnlabelledCalibrator):
 
     def _predict(self, data: Scores) -> Floats:
         return softmax(self._features(data) + self.offset_)
+
+    def _formula(self, x: ScoreFormulas) -> Formula:
+        logits = formulas.join(formulas.constant(0.0), x.log_odds) if x.k == 2 else x.logits
+        return formulas.softmax(logits + self.offset_)
 
 
 def _solved_offset(logits: Floats, weight: Floats, target: Floats) -> Floats:

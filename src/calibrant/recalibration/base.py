@@ -10,10 +10,13 @@ from functools import cache
 from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import (
     ArgumentError,
     BoundaryScoresWarning,
+    ColumnError,
+    InputTypeError,
     InSampleWarning,
     NotFittedError,
     ShapeError,
@@ -21,10 +24,12 @@ from ..errors import (
     warn_caller,
 )
 from ..input.convert import is_frame
+from ..input.features import Column, read_features
 from ..input.frames import check_same_rows, in_order_of_numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.texts import parameter_texts
+from .formulas import Formula, ScoreFormulas
 from .scores import (
     Array,
     Floats,
@@ -42,6 +47,7 @@ from .scores import (
 Input = Literal["prob", "logit"]
 # A probability below it has so large a logarithm that a few rows can dominate a fit.
 DOMINANT = 1e-6
+LARGEST = float(np.finfo(np.float64).max)
 # Every registered calibrator by the name of its class, and every method by its name.
 TYPES: dict[str, type[Calibrator]] = {}
 METHODS: dict[str, Method] = {}
@@ -379,6 +385,71 @@ class Calibrator:
         """
         return self._top_classes(scores)
 
+    def inverse(self, probability: Any) -> Floats:
+        """Compute the raw scores at which the calibrated probability of the second of two classes reaches given values.
+
+        A threshold on calibrated probabilities so becomes a threshold on raw scores: ``scores >= calibrator.inverse(t)`` are the rows for
+        which ``predict_proba(scores)[:, 1] >= t``.
+
+        Parameters
+        ----------
+        probability : float or array-like
+            Calibrated probabilities.
+
+        Returns
+        -------
+        ndarray of the shape of `probability`
+            Smallest score, a probability or a logit as those passed to `fit`, whose calibrated probability is at least as large; infinite if
+            there is none, and -inf for logits if every score reaches it.
+
+        Raises
+        ------
+        ArgumentError
+            If there are more than two classes, the calibrator needs more than scores, or the fitted probability can decrease as the score
+            increases.
+
+        Notes
+        -----
+        The score is found by bisection over the floating-point numbers, so that the next smaller number does not reach the probability.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> calibrator = cal.PlattScaling().fit([0.1, 0.2, 0.6, 0.9], [0, 0, 1, 1])
+        >>> threshold = calibrator.inverse(0.5)
+        >>> round(float(threshold), 4)
+        0.4287
+        """
+        self._check_fitted()
+        if len(self.classes_) != 2 or self.needs or not self._is_increasing():
+            problem = f"{type(self).__name__} has no inverse here"
+            raise ArgumentError(
+                "calibrator", problem, "two classes and an increasing function of the score are required"
+            )
+        wanted = np.asarray(probability, dtype=np.float64)
+        if not ((wanted >= 0) & (wanted <= 1)).all():
+            raise ArgumentError("probability", f"must be between 0 and 1; got {probability!r}")
+        ends = (-LARGEST, LARGEST) if self.input == "logit" else (0.0, 1.0)
+        low, high = (np.full(wanted.size, _ordinal(end)) for end in ends)
+        values = wanted.ravel()
+
+        def reached(at: Any) -> Any:
+            return self.apply(self._read(_from_ordinal(at)))[:, 1] >= values
+
+        always, never = reached(low), ~reached(high)
+        while (low + 1 < high).any():
+            middle = (low >> 1) + (high >> 1) + (low & high & 1)
+            hit = reached(middle)
+            low, high = np.where(hit, low, middle), np.where(hit, middle, high)
+        found = np.where(
+            never, np.inf, np.where(always, -np.inf if self.input == "logit" else 0.0, _from_ordinal(high))
+        )
+        return found.reshape(wanted.shape)
+
+    def _is_increasing(self) -> bool:
+        """Whether the calibrated probability of the second of two classes never decreases as the score increases."""
+        return self.keeps_order
+
     def _top_classes(self, scores: Any, beside: Any = None) -> Array:
         return np.asarray(self.classes_[self.apply(self._read(scores, beside)).argmax(axis=1)])
 
@@ -424,6 +495,37 @@ class Calibrator:
 
     def _predict(self, data: Scores) -> Floats:
         raise NotImplementedError
+
+    def _formula(self, x: ScoreFormulas) -> Formula:
+        """The calibrated probabilities as a formula, from which they are exported."""
+        remedy = (
+            "save it with calibrant.save, or export the calibrator of each group"
+            if self.needs
+            else "save it with calibrant.save"
+        )
+        raise ArgumentError("calibrator", f"{type(self).__name__} has no formula that can be exported", remedy)
+
+    def formula(self, columns: Formula) -> Formula:
+        """Return the calibrated probabilities as a formula of the scores.
+
+        Parameters
+        ----------
+        columns : Formula
+            Formula of the scores: one column of two classes, or one per class.
+
+        Returns
+        -------
+        Formula
+            One column per class.
+
+        Raises
+        ------
+        ArgumentError
+            If the calibrator has no such formula.
+        """
+        x = ScoreFormulas(columns, self.input == "logit", self.fit_record_.boundary, getattr(self, "scale_", 1.0))
+        rows = self._formula(x).clip(0.0, 1.0)
+        return rows / rows.sum()
 
     def _input(self) -> Input:
         check_choice(self.input, "input", ("prob", "logit"))
@@ -540,7 +642,7 @@ def _short(value: Any) -> str:
     if isinstance(value, tuple) and len(value) == 1:
         return _short(value[0])
     if isinstance(value, Calibrator):
-        return repr(value)
+        return repr(value).partition(" <")[0]  # its own repr says what it has learned
     if is_dataclass(value):
         parts = ", ".join(f"{part.name}={_short(getattr(value, part.name))}" for part in fields(value))
         return f"{type(value).__name__}({parts})"
@@ -551,11 +653,135 @@ def _short(value: Any) -> str:
     return repr(value)
 
 
+def _ordinal(number: float) -> int:
+    """The place of a number among all floating-point numbers."""
+    bits = int(np.float64(number + 0.0).view(np.int64))
+    return bits if bits >= 0 else -(bits + 2**63)
+
+
+def _from_ordinal(place: NDArray[np.int64]) -> Floats:
+    numbers = np.abs(place).view(np.float64)
+    return np.where(place < 0, -numbers, numbers)
+
+
+def as_fitted(calibrator: Any) -> Calibrator:
+    """The fitted calibrator, also of the result of `recalibrate`."""
+    if not isinstance(calibrator, Calibrator):
+        calibrator = getattr(calibrator, "calibrator", calibrator)
+    if not isinstance(calibrator, Calibrator):
+        raise InputTypeError("calibrator", f"must be a fitted calibrator; got {type(calibrator).__name__}")
+    calibrator._check_fitted()
+    return calibrator
+
+
 def fit_copy(calibrator: Calibrator, predictions: Predictions) -> Calibrator:
     """A copy of an unfitted calibrator that is fitted on predictions."""
     scores = predictions.probs if predictions.logits is None else predictions.logits
     weight = {"counts" if predictions.weight_kind == "counts" else "sample_weight": predictions.weight}
     return copy.deepcopy(calibrator).fit(scores, predictions.labels, **weight)
+
+
+class ContextCalibrator(Calibrator):
+    """Base class of calibrators that take the group or the features of each row beside its scores, as `needs` states."""
+
+    def fit(
+        self,
+        scores: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        *,
+        counts: Any = None,
+    ) -> Self:
+        """Fit the calibrator on data that the classifier was not trained on, and the group or features of each row.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Probabilities or logits, according to the parameter `input`.
+        y : array-like of shape (N,)
+            Observed class of each row.
+        sample_weight : array-like of shape (N,), optional
+            Importance weight of each row; only ratios matter.
+        groups : array-like of shape (N,), dict or frame
+            Group of each row, for a calibrator of groups.
+        features : array-like of shape (N, d), dict or frame
+            Features of each row, for a calibrator of features.
+        counts : array-like of shape (N,), optional
+            Number of identical rows that each row represents; excludes `sample_weight`.
+
+        Returns
+        -------
+        Calibrator
+            The fitted calibrator itself.
+
+        Raises
+        ------
+        CalibrantError
+            If what the calibrator needs is missing or does not have one entry for each row, or it cannot be fitted to these data.
+        """
+        with named_as():
+            check_same_rows(y, {"groups": groups, "features": features})
+        return self._fit_beside(self._context(groups, features), scores, y, sample_weight, counts)
+
+    def predict_proba(self, scores: Any, groups: Any = None, features: Any = None) -> Floats:
+        """Predict calibrated probabilities.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Scores of the same kind as those passed to `fit`.
+        groups : array-like of shape (N,), dict or frame
+            Group of each row, as in `fit`.
+        features : array-like of shape (N, d), dict or frame
+            Features of each row, as in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+            Calibrated probabilities, one column per class; rows sum to 1.
+        """
+        return self._calibrate(scores, self._context(groups, features))
+
+    def predict(self, scores: Any, groups: Any = None, features: Any = None) -> Array:
+        """Predict the class with the largest calibrated probability.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Scores of the same kind as those passed to `fit`.
+        groups : array-like of shape (N,), dict or frame
+            Group of each row, as in `fit`.
+        features : array-like of shape (N, d), dict or frame
+            Features of each row, as in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            Predicted classes, as in `classes_`.
+        """
+        return self._top_classes(scores, self._context(groups, features))
+
+    def _context(self, groups: Any, features: Any) -> Any:
+        own, name, other = (groups, "features", features) if self.needs == "groups" else (features, "groups", groups)
+        if other is not None:
+            raise ArgumentError(name, f"are not used by {type(self).__name__}", f"pass {self.needs}={name}")
+        return own
+
+
+def columns_as_in_fit(data: Scores, names: tuple[str, ...], count: int) -> tuple[Column, ...]:
+    """Read the features of rows in the order of those of the fit: by name where these had names, else by position."""
+    columns = read_features(data.beside, data.n)
+    named = {column.name: column for column in columns}
+    if names and "" not in named:
+        missing = [name for name in names if name not in named]
+        if missing:
+            raise ColumnError("features", f"have no column {missing[0]!r}, which they had in fit")
+        columns = tuple(named[name] for name in names)
+    if len(columns) != count:
+        raise ShapeError("features", f"have {len(columns)} columns; the calibrator was fitted with {count}")
+    return columns
 
 
 class CountingCalibrator(Calibrator):
@@ -604,3 +830,6 @@ class Identity(Calibrator):
 
     def _predict(self, data: Scores) -> Floats:
         return data.probs
+
+    def _formula(self, x: ScoreFormulas) -> Formula:
+        return x.probs

@@ -14,8 +14,10 @@ from ..curves.logistic_regression import CLIP, SeparatedError
 from ..errors import ArgumentError, warn_caller
 from ..input.weights import WeightKind
 from ..views.view import View
+from . import formulas
 from .base import CountingCalibrator, Input, Method
 from .coefficients import KnotCurves, LinearCurves
+from .formulas import Formula, ScoreFormulas
 from .scores import Array, Floats, Scores, TrainingData, normalised, on_scale, scale_of
 
 Curve = Callable[[Any], Floats]
@@ -123,6 +125,39 @@ class ScoreCalibrator(CountingCalibrator):
         if self.multiclass == "top_versus_all":
             return with_top(probs, self.curves_[0](probs.max(axis=1)))
         return self._coupled(probs)
+
+    def _is_increasing(self) -> bool:
+        return self.keeps_order or all(map(curves.is_increasing, self.curves_))
+
+    def _formula(self, x: ScoreFormulas) -> Formula:
+        if x.k == 2:
+            rate = self._curve_formula(0, x.score)
+            return formulas.join(1 - rate, rate)
+        if self.multiclass == "one_vs_rest":
+            rates = formulas.join(*(self._curve_formula(c, x.probs.column(c)) for c in range(x.k)))
+            return formulas.normalised(rates, x.probs)
+        if self.multiclass == "pooled":
+            rates = self._curve_formula(0, x.probs)
+            return formulas.normalised(rates + x.probs * TIE_BREAK if self.keeps_order else rates, x.probs)
+        if self.multiclass == "one_vs_one":
+            return self._coupled_formula(x.probs)
+        return super()._formula(x)
+
+    def _curve_formula(self, number: int, score: Formula) -> Formula:
+        """The curve of one binary problem."""
+        curve = formulas.curve_formula(self.curves_[number], score)
+        return super()._formula(ScoreFormulas(score, False)) if curve is None else curve
+
+    def _coupled_formula(self, probs: Formula) -> Formula:
+        k = probs.width
+        total = formulas.constant(np.full(k, 2.0 - k))
+        for number, (a, b) in enumerate(_pairs(k)):
+            own, unit = probs.column(a), np.eye(k)
+            both = own + probs.column(b)
+            share = formulas.choose(both, own / formulas.choose(both, both, 1.0), 0.5)
+            rate = self._curve_formula(number, share).clip(1e-12, 1 - 1e-12)
+            total = total + (1 / rate) * unit[a] + (1 / (1 - rate)) * unit[b]
+        return formulas.normalised(1 / total, probs)
 
     def _coupled(self, probs: Floats) -> Floats:
         """Couple pairwise probabilities: p_k proportional to 1 / (sum_j 1/r_kj - (K - 2)) (Price et al. 1995)."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import ArgumentError, ColumnError, ShapeError
-from ..input.frames import check_same_rows
+from ..errors import ArgumentError, ColumnError
+from ..input.features import Column, read_features
 from ..util.checks import check_number, check_whole
 from ..util.progress import track
-from .base import Calibrator, CountingCalibrator, Input
-from .scores import SMALLEST, Floats, Scores, TrainingData, dealt, named_as, order_of_content
+from .base import ContextCalibrator, CountingCalibrator, Input, columns_as_in_fit
+from .scores import SMALLEST, Floats, Scores, TrainingData, dealt, order_of_content
 from .softmax_regression import softmax
-from .trees import Codes, Rules, Tree, check_categorical, encode, grow, learn_codes, range_ends, read_features
+from .trees import Codes, Rules, Tree, check_categorical, encode, encode_numbers, grow, learn_codes, range_ends
 
 # Rounds without a smaller held-out loss after which the search stops.
 PATIENCE = 20
@@ -25,48 +25,8 @@ PATIENCE = 20
 LEAST_GAIN = 2.0
 
 
-class FeatureCalibrator(Calibrator):
-    """Base class of calibrators that need the features of each row."""
-
-    needs = "features"
-
-    def predict_proba(self, scores: Any, features: Any = None) -> Floats:
-        """Predict calibrated probabilities.
-
-        Parameters
-        ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
-        features : array-like of shape (N, d) or frame
-            Features of each row, as in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (N, K)
-            Calibrated probabilities, one column per class; rows sum to 1.
-        """
-        return self._calibrate(scores, features)
-
-    def predict(self, scores: Any, features: Any = None) -> NDArray[Any]:
-        """Predict the class with the largest calibrated probability.
-
-        Parameters
-        ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
-        features : array-like of shape (N, d) or frame
-            Features of each row, as in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (N,)
-            Predicted classes, as in `classes_`.
-        """
-        return self._top_classes(scores, features)
-
-
 @dataclass(eq=False, repr=False)
-class BoostedCalibration(FeatureCalibrator, CountingCalibrator):
+class BoostedCalibration(ContextCalibrator, CountingCalibrator):
     r"""Boosted calibration: gradient boosting of the logits with the score as offset, on features of the rows and on the score.
 
     It corrects miscalibration that depends on more than the score, such as an interaction of two features that the classifier misses.
@@ -124,9 +84,8 @@ class BoostedCalibration(FeatureCalibrator, CountingCalibrator):
 
     where each tree :math:`f_r` is a Newton step of the negative log-likelihood: a leaf has the value :math:`-G / (H + \lambda)` for the
     sums of first and second derivatives in it. For two classes only the logit of the second is corrected. Numeric columns have
-    at most 62 ranges of equal weight, categorical ones the 62 most frequent categories. Missing values go to the side where the loss is less; so do
-    rare categories, and missing values are a category of their own. Masks of subgroups, as columns of 0 and 1, can be
-    features.
+    at most 62 ranges of equal weight, categorical ones the 62 most frequent categories. Missing values and rare categories go to the side where
+    the loss is less. Masks of subgroups, as columns of 0 and 1, can be features.
 
     Extrapolation is constant beyond the features of the fit. With 20,000 rows of two features, a fit takes seconds.
 
@@ -144,11 +103,12 @@ class BoostedCalibration(FeatureCalibrator, CountingCalibrator):
     >>> x = rng.normal(size=(4000, 2))
     >>> y = rng.random(4000) < expit(x[:, 0] + 1.5 * x[:, 0] * x[:, 1])
     >>> calibrator = cal.BoostedCalibration().fit(expit(x[:2000, 0]), y[:2000], features=x[:2000])
-    >>> after = calibrator.predict_proba(expit(x[2000:, 0]), x[2000:])
+    >>> after = calibrator.predict_proba(expit(x[2000:, 0]), features=x[2000:])
     >>> round(cal.nll(y[2000:], expit(x[2000:, 0])), 3), round(cal.nll(y[2000:], after), 3)
     (0.668, 0.55)
     """
 
+    needs = "features"
     methods = ()
     fitted = ("rounds_", "names_", "columns_", "score_ends_", "split_columns_", "split_sets_", "leaves_")
     checks = {
@@ -176,40 +136,10 @@ class BoostedCalibration(FeatureCalibrator, CountingCalibrator):
         if self.folds == 1:
             raise ArgumentError("folds", "must be 0, or 2 or more; got 1")
 
-    def fit(self, scores: Any, y: Any, sample_weight: Any = None, features: Any = None, *, counts: Any = None) -> Self:
-        """Fit the corrections on held-out data and its features.
-
-        Parameters
-        ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Probabilities or logits, according to the parameter `input`.
-        y : array-like of shape (N,)
-            Observed class of each row.
-        sample_weight : array-like of shape (N,), optional
-            Importance weight of each row; only ratios matter.
-        features : array-like of shape (N, d) or frame
-            Features of each row: numbers, or text for categories; missing values are allowed.
-        counts : array-like of shape (N,), optional
-            Number of identical rows that each row represents; excludes `sample_weight`.
-
-        Returns
-        -------
-        Calibrator
-            The fitted calibrator itself.
-
-        Raises
-        ------
-        ShapeError
-            If `features` are missing or have the wrong shape.
-        """
-        with named_as():
-            check_same_rows(y, {"features": features})
-        return self._fit_beside(features, scores, y, sample_weight, counts)
-
     def _fit(self, data: TrainingData) -> None:
         weight = data.effective_weight
-        columns, self.names_ = read_features(data.beside, data.rows_given, ())
-        columns = [data.kept(column) for column in columns]
+        columns = read_features(data.beside, data.rows_given, data.kept(np.arange(data.rows_given)))
+        self.names_ = tuple(column.name for column in columns if column.name)
         chosen = self._categorical_columns(len(columns))
         self.columns_ = tuple(learn_codes(each, weight, place in chosen) for place, each in enumerate(columns))
         odds = [data.odds_of(c) for c in self._classes(data.k)]
@@ -235,10 +165,13 @@ class BoostedCalibration(FeatureCalibrator, CountingCalibrator):
                 raise ColumnError("categorical", f"{entry!r} is not a column of the features")
         return {self.names_.index(entry) if entry in self.names_ else int(entry) for entry in self.categorical}
 
-    def _codes(self, columns: list[Any], odds: list[Floats]) -> list[Codes]:
+    def _codes(self, columns: Sequence[Column], odds: list[Floats]) -> list[Codes]:
         """Codes of the features and of the score, for each corrected class."""
         shared = [encode(values, ends) for values, ends in zip(columns, self.columns_, strict=True)]
-        return [np.column_stack([*shared, encode(own, ends)]) for own, ends in zip(odds, self.score_ends_, strict=True)]
+        return [
+            np.column_stack([*shared, encode_numbers(own, ends)])
+            for own, ends in zip(odds, self.score_ends_, strict=True)
+        ]
 
     def _boosting(self, data: TrainingData, codes: list[Codes], weight: Floats) -> _Boosting:
         rules = Rules(self.depth, self.min_rows, self.penalty)
@@ -266,10 +199,7 @@ class BoostedCalibration(FeatureCalibrator, CountingCalibrator):
         return rounds if best > LEAST_GAIN * error else 0
 
     def _predict(self, data: Scores) -> Floats:
-        columns, _ = read_features(data.beside, data.n, self.names_)
-        if len(columns) != len(self.columns_):
-            problem = f"have {len(columns)} columns; the calibrator was fitted with {len(self.columns_)}"
-            raise ShapeError("features", problem)
+        columns = columns_as_in_fit(data, self.names_, len(self.columns_))
         classes = self._classes(data.k)
         codes = self._codes(columns, [data.odds_of(c) for c in classes])
         logits = data.logits.copy()

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from ..binning.rules import few_levels
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.means import gamma_limits
-from ..input.convert import summing_to_one
+from ..input.convert import codes_of, column, summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
+from ..sketches.collection import Sketches
+from ..sketches.sketch import Sketch
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
@@ -28,7 +30,7 @@ from .cross_validation import CrossValidation, beside_scores, fit_quietly
 from .methods import METHODS, find_method
 from .metric_targets import MetricTarget, MetricValidation, read_loss
 from .safe import FLOOR
-from .scores import Floats, TrainingData, fold_of_rows, names_array
+from .scores import Floats, TrainingData, fold_of_rows, names_array, split_cells
 from .targets import Target, carried_over, induced, owners, read_target
 
 
@@ -205,7 +207,7 @@ def recalibrate(
     *,
     method: str | Calibrator | Iterable[str] = "auto",
     loss: str | Metric = "nll",
-    folds: int = 5,
+    folds: Any = 5,
     level: float = 0.95,
     rng: Any = 0,
     lens: str | Lens | Mapping[Any, Any] | None = None,
@@ -220,9 +222,9 @@ def recalibrate(
 
     Parameters
     ----------
-    y_true : array-like of shape (N,), frame or Predictions
+    y_true : array-like of shape (N,), frame, Predictions or Sketch
         Observed labels: class indices, booleans, -1 and 1, class names, or one-hot rows. Alternatively a frame, with `label` and `prob`
-        naming its columns, or `Predictions`; `y_prob` is then omitted.
+        naming its columns, `Predictions`, or a `Sketch` of two classes; `y_prob` is then omitted.
     y_prob
     method : str, iterable of str or Calibrator, default "auto"
         Name of a method (``"temperature"``, ``"platt"``, ``"isotonic"``, ...), several names, or an unfitted calibrator. ``"auto"``
@@ -231,8 +233,9 @@ def recalibrate(
         What methods are compared by: ``"nll"`` or ``"brier"``, strictly proper scoring rules that are means over rows (in the negative
         log-likelihood, probabilities below 1e-12 are replaced by 1e-12), or any metric whose ideal value is known, such as ``"ece"``,
         ``"cwce"``, ``"gece"``, ``"vce"``, ``"ecd"`` or ``"smece"``, evaluated on all held-out rows together.
-    folds : int, default 5
-        Number of folds, at least 3. All observations that a row represents (`counts`) are in the same fold.
+    folds : int or array-like of shape (N,), default 5
+        Number of folds, at least 3; or the fold of each row, for rows that belong together or follow one another in time: any three or more
+        values. All observations that a row represents (`counts`) are in the same fold.
     level : float, default 0.95
         Confidence level of the interval of the gain.
     rng : None, int or numpy.random.Generator, default 0
@@ -289,6 +292,11 @@ def recalibrate(
     the rows of all folds, each with the method that the other folds select. A low calibration error does not show whether classes are distinguished,
     so that a note says where the negative log-likelihood rises. Methods are fitted by their own objective, whatever the loss.
 
+    Of a sketch, the rows of a cell have the mean score of the cell, and the folds divide them at random. Parametric methods give the same
+    curve as the rows up to about 5e-6 over their range, or 1e-4 where most scores are near 0; scores below 1e-6 are in one cell. Of isotonic regression, the sum of the calibrated probabilities up to any edge of a cell differs by at
+    most a quarter of the rows of the largest cell; of `histogram` with B bins of equal mass, the probability of a bin differs by at most
+    :math:`4 B s`, with :math:`s` the largest share of the rows in one cell, and with edges of the grid not at all.
+
     A calibrator whose fit warns, because a parameter lies at its bound or a class has no rows, is selected only if no
     other is eligible, since cross-validation on similar rows cannot reveal its errors.
 
@@ -309,14 +317,23 @@ def recalibrate(
     >>> found.predict_proba([0.95]).round(3)
     array([[0.167, 0.833]])
     """
-    predictions = as_predictions(y_true, y_prob, sample_weight, pos_label)
     aim, event_lens = read_loss(loss, lens)
-    check_whole(folds, "folds", 3)
     check_fraction(level, "level")
+    if np.ndim(folds) == 0:
+        check_whole(folds, "folds", 3)
+    fold = None
+    if isinstance(y_true, (Sketch, Sketches)) and y_prob is None:
+        predictions, fold = cells_of_sketch(y_true, folds, rng, event_lens)
+    else:
+        predictions = as_predictions(y_true, y_prob, sample_weight, pos_label)
+        fold = given_folds(folds, predictions) if np.ndim(folds) else None
+    folds = folds if fold is None else int(fold.max()) + 1
     problem = _read_problem(predictions, event_lens, folds)
     p = problem.event
     calibrators = _named(method, p)
-    fold = fold_of_rows(TrainingData(p), folds, rng)
+    fold = fold_of_rows(TrainingData(p), folds, rng) if fold is None else fold
+    if len(fold) != p.n:
+        raise ArgumentError("folds", "must be a number for a band, which leaves out rows", "pass a number")
     cv: CrossValidation | MetricValidation
     if isinstance(aim, MetricTarget):
         cv, loss = MetricValidation(calibrators, p, fold, aim), aim.metric.id
@@ -347,6 +364,26 @@ def recalibrate(
         lens=problem.target.name if problem.target is not None else getattr(aim, "lens_name", ""),
         held_out=cv.fits[best.method].probs,
     )
+
+
+def cells_of_sketch(sketch: Sketch | Sketches, folds: Any, rng: Any, lens: Any) -> tuple[Predictions, NDArray[np.intp]]:
+    """The cells of a sketch as rows with counts, divided among the folds."""
+    for argument, given in (("lens", lens is not None), ("folds", np.ndim(folds))):
+        if given:
+            raise ArgumentError(argument, "cannot be used with a sketch, which has no rows", "pass the rows")
+    return split_cells(sketch.predictions(), folds, rng)
+
+
+def given_folds(folds: Any, p: Predictions) -> NDArray[np.intp]:
+    """The number of the fold of each row that has a weight, from one value for each row."""
+    codes = codes_of(column(folds, "folds").array, "folds")
+    rows = p.n if p.kept is None else len(p.kept)
+    if len(codes) != rows:
+        raise ArgumentError("folds", f"must be a number, or one value for each of {rows} rows; got {len(codes)}")
+    names, codes = np.unique(codes if p.kept is None else codes[p.kept], return_inverse=True)
+    if len(names) < 3:
+        raise ArgumentError("folds", f"must have three or more values; got {len(names)}")
+    return codes
 
 
 class _Problem(NamedTuple):

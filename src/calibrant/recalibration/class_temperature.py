@@ -8,7 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ..util.blocks import rows_per_block
+from . import formulas
 from .base import Calibrator, Input, Method
+from .formulas import Formula, ScoreFormulas
 from .scores import Floats, Scores, TrainingData
 from .softmax_regression import softmax
 
@@ -112,6 +114,10 @@ class MiscalibrationAwareTemperature(Calibrator):
 
     def _predict(self, data: Scores) -> Floats:
         return softmax(self._features(data) / self.temperature_)
+
+    def _formula(self, x: ScoreFormulas) -> Formula:
+        z = x.logits - x.logits.sum() / x.k if self.centre else x.logits
+        return formulas.softmax(z / self.temperature_)
 
 
 def _first_least(values: Floats) -> int:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..curves import curves
+from .formulas import Formula, ScoreFormulas, softmax
 from .scores import Floats
 
 
@@ -103,3 +104,6 @@ class LinearLogits:
     def intercept_(self) -> Floats:
         """Constant added to the logit of each class."""
         return np.zeros(len(self.classes_)) + self._linear_part()[1]
+
+    def _formula(self, x: ScoreFormulas) -> Formula:
+        return softmax(x.logits.linear(self.coef_) + self.intercept_)

@@ -71,29 +71,30 @@ class CrossValidation:
         self.reasons: dict[str, str] = {}
         folds = range(int(fold.max()) + 1)
         left_out = [(), *((k,) for k in folds), *combinations(folds, 2)]
-        parts = run_all([partial(fit_without, calibrators, p, fold, each) for each in left_out], p.n * p.k / len(folds))
+        parts = run_all(
+            [partial(fit_without, calibrators, p, fold, each, loss) for each in left_out], p.n * p.k / len(folds)
+        )
         whole = parts[0]["none"]
         assert isinstance(whole, Fit)  # no recalibration is always possible
-        self.plain = row_losses(whole.probs, p.labels, loss)
+        assert whole.losses is not None
+        self.plain = whole.losses
         for name in calibrators:
             fits = dict(zip(left_out, (part[name] for part in parts), strict=True))
             reason = next((fit for fit in fits.values() if isinstance(fit, str)), None)
             if reason is None:
-                self.fits[name] = self._gains(fits, p.labels, loss, len(folds))
+                self.fits[name] = self._gains(fits, len(folds))
             else:
                 self.reasons[name] = reason
 
-    def _gains(self, fits: Mapping[Any, Any], labels: NDArray[Any], loss: str, folds: int) -> FoldFits:
-        rows = np.arange(len(labels))
+    def _gains(self, fits: Mapping[Any, Any], folds: int) -> FoldFits:
         probs = np.empty_like(fits[()].probs)
-        without, inner = np.empty((folds, len(labels))), np.full((folds, len(labels)), math.nan)
+        without, inner = (np.full((folds, len(self.plain)), math.nan) for _ in range(2))
         for k in range(folds):
-            own = self.fold == k
-            probs[own] = fits[k,].probs[own]
-            without[k] = self.plain - row_losses(fits[k,].probs, labels, loss)
+            probs[self.fold == k] = fits[k,].probs
+            without[k] = self.plain - fits[k,].losses
         for k, j in combinations(range(folds), 2):
-            pair = rows[(self.fold == k) | (self.fold == j)]
-            gain = self.plain[pair] - row_losses(fits[k, j].probs, labels[pair], loss)
+            pair = np.flatnonzero((self.fold == k) | (self.fold == j))
+            gain = self.plain[pair] - fits[k, j].losses
             is_first = self.fold[pair] == k
             inner[j, pair[is_first]] = gain[is_first]
             inner[k, pair[~is_first]] = gain[~is_first]
@@ -101,7 +102,7 @@ class CrossValidation:
             calibrator=fits[()].calibrator,
             warnings=tuple(fits[each].warning for each in (*((k,) for k in range(folds)), ())),
             probs=probs,
-            whole=self.plain - row_losses(fits[()].probs, labels, loss),
+            whole=self.plain - fits[()].losses,
             without=without,
             inner=inner,
         )
@@ -175,27 +176,43 @@ class CrossValidation:
 
 
 class Fit(NamedTuple):
-    """A calibrator fitted without some folds, what it warned of, and its probabilities."""
+    """A calibrator fitted without some folds, and what it warned of."""
 
     calibrator: Calibrator | None
     warning: str
     probs: Floats
+    """Of the rows of the folds; of all rows without folds."""
+    losses: Floats | None
+    """Of these rows if there are two folds, else of all rows; None for metrics that are not a mean of them."""
 
 
 def fit_without(
-    calibrators: Mapping[str, Calibrator], p: Predictions, fold: NDArray[Any], left_out: tuple[int, ...]
+    calibrators: Mapping[str, Calibrator],
+    p: Predictions,
+    fold: NDArray[Any],
+    left_out: tuple[int, ...],
+    loss: str | None = None,
 ) -> dict[str, Fit | str]:
     """Each calibrator fitted without these folds and applied to them if they are two, else to all rows; or the reason why it cannot be fitted."""
     excluded = np.isin(fold, left_out)
     data = TrainingData(p.take(~excluded) if left_out else p)
-    test = Scores(p.take(excluded) if len(left_out) == 2 else p)
+    applied = p.take(excluded) if len(left_out) == 2 else p
+    assert applied.labels is not None
+    test = Scores(applied)
     read: dict[Any, Any] = {}
     fits: dict[str, Fit | str] = {}
     for name, calibrator in track(calibrators.items(), "fits"):
         try:
             fitted, warning = fit_quietly(calibrator, data, read)
-            test.beside = beside_scores(calibrator, test._p)
-            fits[name] = Fit(None if left_out else fitted, warning, np.asarray(fitted.apply(test)))
+            test.beside = beside_scores(calibrator, applied)
+            probs = np.asarray(fitted.apply(test))
+            losses = None if loss is None else row_losses(probs, applied.labels, loss)
+            # Probabilities that are not used any more would take long to send to another process.
+            if len(left_out) == 1:
+                probs = probs[excluded]
+            elif left_out and loss is not None:
+                probs = probs[:0]
+            fits[name] = Fit(None if left_out else fitted, warning, probs, losses)
         except CalibrantError as error:
             fits[name] = error.problem
     return fits

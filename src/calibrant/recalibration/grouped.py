@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CalibrantError, GroupError, warn_caller
-from ..input.frames import check_same_rows
 from ..input.weights import read_groups
 from ..sketches.group_names import finder
 from ..util.checks import check_fraction, check_whole
 from ..util.progress import track
-from .base import Calibrator, CountingCalibrator, Input, fit_copy
-from .scores import Floats, Scores, TrainingData, dealt, named_as, names_array, normalised, order_of_content
+from .base import Calibrator, ContextCalibrator, CountingCalibrator, Input, fit_copy
+from .scores import Floats, Scores, TrainingData, dealt, names_array, normalised, order_of_content
 
 Masks = NDArray[np.bool_]
 
@@ -26,48 +25,8 @@ UNKNOWN = -1
 EVERY_LEVEL = -1
 
 
-class GroupedCalibrator(Calibrator):
-    """Base class of calibrators that need the group of each row."""
-
-    needs = "groups"
-
-    def predict_proba(self, scores: Any, groups: Any = None) -> Floats:
-        """Predict calibrated probabilities.
-
-        Parameters
-        ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
-        groups : array-like of shape (N,), dict or frame
-            Group of each row.
-
-        Returns
-        -------
-        ndarray of shape (N, K)
-            Calibrated probabilities, one column per class; rows sum to 1.
-        """
-        return self._calibrate(scores, groups)
-
-    def predict(self, scores: Any, groups: Any = None) -> NDArray[Any]:
-        """Predict the class with the largest calibrated probability.
-
-        Parameters
-        ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
-        groups : array-like of shape (N,), dict or frame
-            Group of each row.
-
-        Returns
-        -------
-        ndarray of shape (N,)
-            Predicted classes, as in `classes_`.
-        """
-        return self._top_classes(scores, groups)
-
-
 @dataclass(eq=False, repr=False)
-class GroupCalibration(GroupedCalibrator):
+class GroupCalibration(ContextCalibrator):
     """One calibrator per group of rows.
 
     Use it if the groups are miscalibrated in different ways and each has enough rows for a fit of its own. Groups are passed to
@@ -108,6 +67,7 @@ class GroupCalibration(GroupedCalibrator):
     array([0.766, 0.771])
     """
 
+    needs = "groups"
     methods = ()
     fitted = ("groups_", "calibrators_", "together_")
 
@@ -127,36 +87,6 @@ class GroupCalibration(GroupedCalibrator):
     def _check_params(self) -> None:
         self._check_inner(self.calibrator, "pass the combinations of both groups")
         super()._check_params()
-
-    def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
-        """Fit a copy of the calibrator on the rows of each group.
-
-        Parameters
-        ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Probabilities or logits, according to the parameter `input` of the calibrator.
-        y : array-like of shape (N,)
-            Observed class of each row.
-        sample_weight : array-like of shape (N,), optional
-            Importance weight of each row; only ratios matter.
-        groups : array-like of shape (N,), dict or frame
-            Group of each row.
-        counts : array-like of shape (N,), optional
-            Number of identical rows that each row represents; excludes `sample_weight`.
-
-        Returns
-        -------
-        Calibrator
-            The fitted calibrator itself.
-
-        Raises
-        ------
-        GroupError
-            If `groups` is missing or has the wrong shape, or the calibrator of a group cannot be fitted.
-        """
-        with named_as():
-            check_same_rows(y, {"groups": groups})
-        return self._fit_beside(groups, scores, y, sample_weight, counts)
 
     def _fit(self, data: TrainingData) -> None:
         places, self.groups_ = learnt_groups(data.beside, data.rows_given)
@@ -190,7 +120,7 @@ class GroupCalibration(GroupedCalibrator):
 
 
 @dataclass(eq=False, repr=False)
-class MultiCalibration(GroupedCalibrator, CountingCalibrator):
+class MultiCalibration(ContextCalibrator, CountingCalibrator):
     r"""Multicalibration: corrections of the log-odds until no group shows significant miscalibration.
 
     In each round the cell with the largest deviation of observed from expected events is corrected, where a cell is a group or a
@@ -255,6 +185,7 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
     array([0.28, 0.95])
     """
 
+    needs = "groups"
     methods = ()
     fitted = ("groups_", "steps_", "shifts_")
     checks = {
@@ -275,34 +206,6 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
         super()._check_params()
         if self.held_out != 0:
             check_fraction(self.held_out, "held_out", 0.4)
-
-    def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
-        """Fit the corrections on held-out data and its groups.
-
-        Parameters
-        ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Probabilities or logits, according to the parameter `input`.
-        y : array-like of shape (N,)
-            Observed class of each row.
-        sample_weight : array-like of shape (N,), optional
-            Importance weight of each row; only ratios matter.
-        groups : array-like of shape (N,) or (N, G)
-            Group of each row, or one boolean column per group.
-        counts : array-like of shape (N,), optional
-            Number of identical rows that each row represents; excludes `sample_weight`.
-
-        Returns
-        -------
-        Calibrator
-            The fitted calibrator itself.
-
-        Raises
-        ------
-        GroupError
-            If `groups` is missing or has the wrong shape.
-        """
-        return self._fit_beside(groups, scores, y, sample_weight, counts)
 
     def _fit(self, data: TrainingData) -> None:
         self._warn_of_absent(data)

@@ -6,6 +6,7 @@ import re
 from importlib import import_module
 
 from ..errors import ArgumentError
+from ..plugins import load
 from .base import METHODS as METHODS
 from .base import TYPES as TYPES
 from .base import Method
@@ -25,6 +26,7 @@ _MODULES = (
     "targets",
     "venn",
     "safe",
+    "chains",
     "adjust",
 )
 
@@ -75,7 +77,7 @@ def method_elsewhere(name: str) -> Method | None:
 
 def find_method(name: str) -> Method:
     """The method of this name, or an error that lists the known names."""
-    if name not in METHODS:
+    if name not in METHODS and not (load("calibrators") and name in METHODS):
         from difflib import get_close_matches
 
         same = method_elsewhere(name)

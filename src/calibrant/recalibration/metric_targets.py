@@ -117,7 +117,7 @@ class MetricValidation:
         inner = np.empty((folds, *probs.shape))
         for k in range(folds):
             own = self.fold == k
-            probs[own] = inner[k, own] = fits[k,].probs[own]
+            probs[own] = inner[k, own] = fits[k,].probs
         for k, j in combinations(range(folds), 2):
             pair = np.flatnonzero((self.fold == k) | (self.fold == j))
             first = self.fold[pair] == k

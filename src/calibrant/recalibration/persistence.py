@@ -17,10 +17,11 @@ from ..binning.parse import NAMED
 from ..binning.rules import Edges, Levels
 from ..binning.table import BinTable
 from ..curves import curves
-from ..errors import FileError, InputTypeError, NotFittedError
+from ..errors import FileError, InputTypeError
+from ..plugins import load as load_plugins
 from ..util.files import read_limited, write_atomic
 from ..util.version import __version__
-from .base import Calibrator, FitRecord
+from .base import Calibrator, FitRecord, as_fitted
 from .methods import TYPES
 
 if TYPE_CHECKING:
@@ -90,13 +91,7 @@ def save(
 
 def to_text(calibrator: Calibrator | Recalibration, preprocessing: str | None = None) -> str:
     """The text that `save` writes."""
-    if not isinstance(calibrator, Calibrator):
-        calibrator = getattr(calibrator, "calibrator", calibrator)  # of a Recalibration
-    if not isinstance(calibrator, Calibrator):
-        raise InputTypeError("calibrator", f"must be a fitted calibrator; got {type(calibrator).__name__}")
-    if not hasattr(calibrator, "fit_record_"):
-        raise NotFittedError(type(calibrator).__name__, "is not fitted", "call fit(scores, y) first")
-    content = _state(calibrator)
+    content = _state(as_fitted(calibrator))
     if preprocessing is not None:
         content["fit"]["preprocessing"] = str(preprocessing)
     document = {"calibrant_map": SCHEMA, "calibrant": __version__, "content": content, "checksum": _checksum(content)}
@@ -161,6 +156,8 @@ def from_text(text: bytes, source: str) -> Calibrator:
     try:
         sealed = document.get("checksum") == _checksum(document["content"])
         calibrator = _from_state(document["content"]) if sealed else None
+    except FileError as error:
+        raise error.replaced(argument=source) from None
     except INVALID as error:
         raise FileError(source, f"is not a valid calibrator ({error})", "save it again") from error
     if calibrator is None:
@@ -198,9 +195,11 @@ def _unfitted_state(calibrator: Calibrator) -> dict[str, Any]:
 
 
 def _unfitted(content: dict[str, Any]) -> Calibrator:
-    if content["type"] not in TYPES:
-        raise ValueError(f"unknown type {content['type']!r}")
-    return TYPES[content["type"]](**{name: _decode(value) for name, value in content["params"].items()})
+    kind = content["type"]
+    if kind not in TYPES and not (load_plugins("calibrators") and kind in TYPES):
+        remedy = "install the package that defines it, or import its module (on the command line: --plugin MODULE)"
+        raise FileError("type", f"unknown type {kind!r}", remedy)
+    return TYPES[kind](**{name: _decode(value) for name, value in content["params"].items()})
 
 
 def _from_state(content: dict[str, Any]) -> Calibrator:

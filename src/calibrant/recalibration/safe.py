@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, UndefinedMetricError, warn_caller
 from ..util.checks import check_choice, check_fraction, check_number, check_whole
 from ..util.sums import accurate_sum
+from . import formulas
 from .base import Calibrator, Input, Method, fit_copy
+from .formulas import Formula, ScoreFormulas
 from .scaling import TemperatureScaling
 from .scores import SMALLEST, Floats, Scores, TrainingData, random_parts, with_weight
 from .softmax_regression import softmax
@@ -273,6 +275,18 @@ class SafeCalibration(Calibrator):
 
     def _predict(self, data: Scores) -> Floats:
         return self._shrunk(self.calibrator_.apply(data), self.strength_)
+
+    def _formula(self, x: ScoreFormulas) -> Formula:
+        probs, strength = self.calibrator_.formula(x.columns), self.strength_
+        if self.measure == "ecd":
+            logs = formulas.log((probs / probs.largest()).clip(math.exp(-LOG_RANGE), 1.0))
+        elif strength == 0:
+            return probs
+        elif self.shrinkage == "uniform":
+            return probs * (1 - strength) + strength / x.k
+        else:
+            logs = formulas.log(probs.clip(SMALLEST, 1.0))
+        return formulas.softmax(logs * (1 - strength))
 
 
 def _limited_logs(probs: Floats) -> Floats:

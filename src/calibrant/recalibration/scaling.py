@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..util.checks import check_number
+from . import formulas
 from .base import Calibrator, Input, Method
 from .coefficients import LinearLogits
+from .formulas import Formula, ScoreFormulas
 from .scores import SMALLEST, Scores, TrainingData, dealt, order_of_content
 from .softmax_regression import (
     LinearSoftmax,
@@ -252,7 +254,7 @@ class MatrixScaling(LinearLogits, Calibrator):
     input
     off_diagonal : float, optional
         Weight of the penalty on the squared off-diagonal entries. None: chosen from 0.001, 0.01, ..., 100 by five-fold
-        cross-validation of the negative log-likelihood.
+        cross-validation of the negative log-likelihood; 1 with fewer than ten rows.
     intercept : float, optional
         Weight of the penalty on the squared biases. None: the weight of the off-diagonal penalty.
 
@@ -361,7 +363,7 @@ class DirichletCalibration(MatrixScaling):
     input
     off_diagonal : float, optional
         Weight of the penalty on the squared off-diagonal entries. None: chosen from 0.001, 0.01, ..., 100 by five-fold
-        cross-validation of the negative log-likelihood.
+        cross-validation of the negative log-likelihood; 1 with fewer than ten rows.
     intercept : float, optional
         Weight of the penalty on the squared biases. None: the weight of the off-diagonal penalty.
 
@@ -415,6 +417,11 @@ class DirichletCalibration(MatrixScaling):
             return logits
         shifted = logits - logits.max(axis=1, keepdims=True)
         return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+
+    def _formula(self, x: ScoreFormulas) -> Formula:
+        z = x.logits if self.input == "prob" else x.logits - x.logits.largest()
+        z = z if self.input == "prob" else z - formulas.log(formulas.exp(z).sum())
+        return formulas.softmax(z.linear(self.matrix_) + self.bias_)
 
 
 @dataclass(eq=False, repr=False)
@@ -487,6 +494,10 @@ class EnsembleTemperature(Calibrator):
 
     def _predict(self, data: Scores) -> Floats:
         return np.asarray(np.einsum("a,aik->ik", self.mixture_, self._parts(data)))
+
+    def _formula(self, x: ScoreFormulas) -> Formula:
+        tempered, own, uniform = self.mixture_
+        return formulas.softmax(x.logits / self.temperature_) * tempered + x.probs * own + uniform / x.k
 
 
 def _on_simplex(gram: Floats, linear: Floats) -> Floats:

@@ -385,6 +385,18 @@ def fold_of_rows(data: TrainingData, folds: int, rng: Any = 0) -> NDArray[np.int
     return fold
 
 
+def split_cells(p: Predictions, folds: int, rng: Any = 0) -> tuple[Predictions, NDArray[np.intp]]:
+    """Predictions with counts whose copies are divided among folds at random, and the fold of each row."""
+    data = TrainingData(p)
+    draw = np.random.default_rng([seed_of(rng), seed_of_data(data)])
+    counts = dealt(data, order_of_content(data), np.full(folds, 1 / folds), draw)
+    fold, row = np.nonzero(counts)
+    split = data._p.take(row)
+    assert split.weight is not None
+    split.weight = counts[fold, row].astype(split.weight.dtype)
+    return split, fold
+
+
 def seed_of_data(data: TrainingData) -> int:
     """A seed that depends neither on the order of rows and classes, nor on whether copies are counted or repeated.
 

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..util.checks import check_number
+from . import formulas
 from .base import Calibrator, Input, Method
+from .formulas import Formula, ScoreFormulas
 from .scores import SMALLEST, Scores, TrainingData
 from .softmax_regression import LinearSoftmax, best_scale, ridge_matrix, ridge_vector, softmax
 
@@ -120,3 +122,9 @@ class StructuredScaling(Calibrator):
         x = self._tempered(data)
         linear = x * self.matrix_ if self.form == "vector" else x @ self.matrix_.T
         return softmax(linear + self.bias_)
+
+    def _formula(self, x: ScoreFormulas) -> Formula:
+        tempered = formulas.softmax(x.logits / self.temperature_)
+        logs = formulas.log(tempered * (1 - self.uniform_) + self.uniform_ / x.k)
+        matrix = np.diag(self.matrix_) if self.form == "vector" else self.matrix_
+        return formulas.softmax(logs.linear(matrix) + self.bias_)

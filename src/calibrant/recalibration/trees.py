@@ -12,10 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, ColumnError, InputTypeError, ShapeError
-from ..input.convert import is_missing, pick_columns
-from ..input.frames import column_names
-from ..util.checks import is_number
+from ..errors import ArgumentError, ColumnError
+from ..input.features import NUMBERS, Column, category_codes, frequent_categories, quantile_ends
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -27,85 +25,40 @@ CODES, MISSING = 63, 62
 TIE = 1e-9
 
 
-def read_features(features: Any, rows: int, names: tuple[str, ...]) -> tuple[list[Array], tuple[str, ...]]:
-    """The columns of features and the names of those of a frame; with `names`, the columns of these names."""
-    if features is None:
-        raise ShapeError("features", "are required", "pass the features of each row")
-    known = column_names(features)
-    if known is None:
-        listed = isinstance(features, (list, tuple))
-        values = np.asarray(features, dtype=object if listed else None)
-        columns = list(values.reshape(len(values), -1).T) if values.ndim in (1, 2) else []
-    else:
-        import narwhals.stable.v2 as nw
-
-        names = names or tuple(known)
-        frame = nw.from_native(pick_columns(features, list(names), "features"), eager_only=True)
-        columns = [series.to_numpy() for series in frame.iter_columns()]
-    if not columns or len(columns[0]) != rows:
-        shape = np.shape(features)
-        raise ShapeError("features", f"must be of shape ({rows}, d), one row for each score; got {shape}")
-    return columns, names if known is not None else ()
-
-
-def as_numbers(values: Array) -> Floats | None:
-    """A column as numbers, in which missing values are NaN; None for text and other categories."""
-    if values.dtype.kind in "biuf":
-        return values.astype(np.float64)
-    if values.dtype.kind not in "OUT":
-        raise InputTypeError("features", f"must be numbers or categories; got a column of {values.dtype}")
-    absent = [is_missing(value) for value in values.tolist()]
-    if not all(
-        missing or is_number(value) or isinstance(value, bool) for value, missing in zip(values, absent, strict=True)
-    ):
-        return None
-    return np.array([np.nan if missing else float(value) for value, missing in zip(values, absent, strict=True)])
-
-
-def as_categories(values: Array) -> Array:
-    """A column as text, in which a missing value is empty; 1 and 1.0 are one category."""
-    texts = []
-    for value in values.tolist():
-        whole = isinstance(value, float) and value.is_integer()
-        texts.append("" if is_missing(value) else str(int(value) if whole else value))
-    return np.array(texts, dtype=str)
-
-
-def learn_codes(values: Array, weight: Floats, categorical: bool) -> Array:
+def learn_codes(column: Column, weight: Floats, categorical: bool) -> Array:
     """What places the values of a column: upper ends of ranges of equal weight as numbers, or the most frequent categories as text."""
-    column = None if categorical else as_numbers(values)
-    if column is None:
-        names, place = np.unique(as_categories(values), return_inverse=True)
-        frequent = np.argsort(-np.bincount(place, weight) * (names != ""), kind="stable")[:MISSING]
-        return np.sort(names[frequent][names[frequent] != ""])
-    return range_ends(column, weight)
+    numbers = None if categorical else column.numbers()
+    if numbers is None:
+        return np.array(frequent_categories(column.categories(), weight, MISSING), dtype=str)
+    return range_ends(numbers, weight)
 
 
 def range_ends(values: Floats, weight: Floats) -> Floats:
     """The upper ends of at most 62 ranges, all but the last."""
     known = ~np.isnan(values)
-    distinct = np.unique(values[known])
+    distinct, place = np.unique(values[known], return_inverse=True)
     if len(distinct) <= MISSING:
         return distinct[:-1]
-    order = np.argsort(values[known], kind="stable")
-    share = np.cumsum(weight[known][order])
-    levels = np.arange(1, MISSING) / MISSING
-    return np.unique(values[known][order][np.searchsorted(share / share[-1], levels - TIE)])
+    return np.unique(distinct[quantile_ends(np.bincount(place, weight[known]), MISSING)])
 
 
-def encode(values: Array, ends: Array) -> Codes:
+def encode(column: Column, ends: Array) -> Codes:
     """The code of each value of a column."""
     if ends.dtype.kind == "U":
-        names = as_categories(values)
-        place = np.searchsorted(ends, names)
-        found = ends[np.minimum(place, len(ends) - 1)] == names if len(ends) else np.zeros(len(names), bool)
-        return np.where(found, place, MISSING)
-    column = as_numbers(values)
-    if column is None:
-        row = next(row for row, value in enumerate(values.tolist()) if not is_number(value) and not is_missing(value))
-        problem = f"must be numbers in a column that had numbers in fit; got {values[row]!r}"
+        place = category_codes(column.categories(), ends.tolist())
+        return np.where(place < len(ends), place, MISSING)
+    numbers = column.numbers()
+    if numbers is None:
+        known = zip(column.values.tolist(), column.missing.tolist(), strict=True)
+        row, value = next((row, v) for row, (v, hole) in enumerate(known) if not hole and not isinstance(v, NUMBERS))
+        problem = f"must be numbers in a column that had numbers in fit; got {value!r}"
         raise ColumnError("features", problem, row=row)
-    return np.where(np.isnan(column), MISSING, np.searchsorted(ends, column))
+    return encode_numbers(numbers, ends)
+
+
+def encode_numbers(numbers: Floats, ends: Floats) -> Codes:
+    """The code of the range of each number."""
+    return np.where(np.isnan(numbers), MISSING, np.searchsorted(ends, numbers))
 
 
 class Rules(NamedTuple):

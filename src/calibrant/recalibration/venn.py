@@ -15,8 +15,10 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import codes_of, column
 from ..util.checks import check_whole
 from ..views.view import View
+from . import formulas
 from .base import Input, Method
 from .binary import Curve, Multiclass, ScoreCalibrator
+from .formulas import Formula
 from .scores import Floats, TrainingData, dealt, on_scale, order_of_content, with_weight
 
 Rule = Literal["log", "brier"]
@@ -107,12 +109,17 @@ class VennAbers(ScoreCalibrator):
 
     def _merged(self, low: Any, high: Any) -> Curve:
         def curve(scores: Any) -> Floats:
-            no, yes = low(scores), high(scores)
-            if self.rule == "log":
-                return np.asarray(yes / (1 - no + yes))
-            return np.asarray(yes + no * no / 2 - yes * yes / 2)
+            return np.asarray(self._merge(low(scores), high(scores)))
 
         return curve
+
+    def _merge(self, no: Any, yes: Any) -> Any:
+        return yes / (1 - no + yes) if self.rule == "log" else yes + no * no / 2 - yes * yes / 2
+
+    def _curve_formula(self, number: int, score: Formula) -> Formula:
+        return self._merge(
+            *(score.interpolate(end[number].scores, end[number].rates) for end in (self.low_, self.high_))
+        )
 
     def predict_interval(self, scores: Any) -> tuple[Floats, Floats]:
         """Predict the probabilities under both outcomes of the new row.
@@ -283,11 +290,20 @@ class CrossVennAbers(VennAbers):
         def curve(scores: Any) -> Floats:
             no, yes = _values(low, scores), _values(high, scores)
             if self.rule == "brier":
-                return np.asarray((yes + no * no / 2 - yes * yes / 2).mean(axis=0))
+                return np.asarray(self._merge(no, yes).mean(axis=0))
             event, other = (np.exp(np.log(rate).mean(axis=0)) for rate in (yes, 1 - no))
             return np.asarray(event / (other + event))
 
         return curve
+
+    def _curve_formula(self, number: int, score: Formula) -> Formula:
+        no, yes = ([score.interpolate(f.scores, f.rates) for f in ends[number]] for ends in (self.low_, self.high_))
+        folds, zero = len(no), formulas.constant(0.0)
+        if self.rule == "brier":
+            return sum(map(self._merge, no, yes), zero) / folds
+        event = formulas.exp(sum((formulas.log(rate) for rate in yes), zero) / folds)
+        other = formulas.exp(sum((formulas.log(1 - rate) for rate in no), zero) / folds)
+        return event / (other + event)
 
 
 def fold_codes(fold: Any, rows: int) -> NDArray[np.intp]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 from ..binning.rules import BinningRule, EqualMass, EqualWidth
@@ -13,9 +14,11 @@ from ..errors import CalibrantError, LensError
 from ..evaluation.header import outcome_of
 from ..evaluation.result import Evaluation
 from ..figures.base import least_rows
+from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..metrics.reliability_curve import calibration_curve
+from ..plugins import installed
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
 from ..util.files import check_writable
@@ -30,13 +33,16 @@ from .content import (
     Clinical,
     Diagram,
     DiagramBin,
+    FeatureGaps,
     MetricRow,
     Metrics,
     Provenance,
+    Section,
     Threshold,
     Verdict,
     Weaknesses,
 )
+from .feature_gaps import feature_charts, find_feature_gaps
 from .forms import Document, form_of
 from .html import chart_texts, render_report, report_tiles
 from .interactive import Interactive, benefit_columns, curve_columns, interactive
@@ -45,6 +51,7 @@ from .overlay import Overlay, report_sides
 from .plain import render_markdown
 from .provenance import trace
 from .recalibration import compare_calibrators, no_calibrators
+from .sections import plugin_sections
 from .settings import Settings
 from .summary import summarize
 from .tables import metric_table, places_found, report_tables, summary_table
@@ -96,6 +103,10 @@ class Report(Document):
         Effect of a calibrator, where the report describes calibrated probabilities.
     clinical : Clinical or None
         Validation of a risk model, with ``purpose="clinical"``: ``summary``, ``curve``, ``benefit`` and ``subgroups``.
+    sections : tuple of Section
+        Sections of plug-ins.
+    features : FeatureGaps or None
+        Subgroups found by features, where these are given, and the gap along the features.
 
     See Also
     --------
@@ -125,6 +136,8 @@ class Report(Document):
     charts: Interactive | None = field(default=None, compare=False)
     before_after: BeforeAfter | None = None
     clinical: Clinical | None = None
+    sections: tuple[Section, ...] = ()
+    features: FeatureGaps | None = None
 
     def to_html(self) -> str:
         """Render one self-contained HTML page.
@@ -173,9 +186,14 @@ class Report(Document):
     def _drawn(self) -> tuple[Overlay, dict[str, str], bool]:
         return report_sides(self), chart_texts(self, self.diagram.lens), self.diagram.scale == "logit"
 
+    def _more_charts(self) -> dict[str, Any]:
+        return {} if self.features is None else feature_charts(self.features)
+
     def _fields(self) -> dict[str, Any]:
-        optional = ("before_after", "clinical")
-        return {name: part for name, part in super()._fields().items() if part is not None or name not in optional}
+        optional = ("before_after", "clinical", "sections", "features")
+        return {
+            name: part for name, part in super()._fields().items() if name not in optional or part not in (None, ())
+        }
 
     def _columns(self) -> dict[str, list[Any]]:
         return {f.name: [getattr(row, f.name) for row in self.metrics.all_rows] for f in fields(MetricRow)}
@@ -206,6 +224,7 @@ def report(
     outcome: str | None = None,
     metadata: Mapping[str, Any] | None = None,
     recalibration: bool = True,
+    features: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> Report:
@@ -247,6 +266,9 @@ def report(
         Facts to show at the head of the report, such as ``{"model": "churn-gbm", "version": "3.2", "owner": "Risk"}``.
     recalibration : bool, default True
         Whether to compare calibration methods on held-out data.
+    features : frame, mapping of str to array-like, or array-like of shape (N, d), optional
+        Features of each row, such as age and plan, among which `find_subgroups` searches for subgroups with a gap. By default those of
+        ``Predictions(..., features=...)``.
     sample_weight
     pos_label
 
@@ -307,15 +329,20 @@ def report(
         resolve(y_true, y_prob, sample_weight, pos_label)
         data = y_true
     else:
+        check_same_rows(y_true, {"features": features})
         data = as_predictions(y_true, y_prob, sample_weight, pos_label)
-    result = build(data, settings, {})
+    result = build(data, settings, {}, features=features)
     if path is not None:
         result.save(path)
     return result
 
 
 def build(
-    data: Predictions | Sketch | Sketches, settings: Settings, more: dict[str, Any], known: Evaluation | None = None
+    data: Predictions | Sketch | Sketches,
+    settings: Settings,
+    more: dict[str, Any],
+    known: Evaluation | None = None,
+    features: Any = None,
 ) -> Report:
     """Fill every section; an empty one has a reason. Metrics that are `known` are not computed again."""
     summary = summarize(data, whole=not any("groups" in metric.needs for metric in settings.metrics))
@@ -335,17 +362,22 @@ def build(
             calibrators = compare_calibrators(p, level, settings.seed)
         else:
             calibrators = no_calibrators(p, level, "not requested")
-        metrics, header = measure(p, settings, known, summary.sketches)
+        charts = partial(charts_of, grouped_rows, settings, rule, clinical)
+        metrics, header, curves = measure(p, settings, known, summary.sketches, charts)
         done(2)
         weaknesses = find_weaknesses(grouped_rows, _main_views(grouped_rows, settings.lens)[0], table, level, outcome)
-        speak_of_risks = views[0].lens == "binary" and (clinical is not None or bool(outcome))
-        verdict = judge(p, views, calibrators, settings.seed, weaknesses, outcome, speak_of_risks)
+        study = None if clinical is None else clinical.summary
+        gaps = find_feature_gaps(data, features, settings)
+        verdict = judge(p, views, calibrators, settings.seed, weaknesses, outcome, study, gaps)
     notes = [*notes, *(note for note in metrics.notes if note.startswith("Left out"))]
     if calibrators.entries and calibrators.rows < calibrators.of:
         notes.append(f"Calibration methods were compared on {calibrators.rows:,} of {calibrators.of:,} rows.")
     if p.weight_kind == "counts":  # counts are expanded
         header = replace(header, n=round(header.weight), weight=float(round(header.weight)))
     remarks = ["" if p.dropped is None else str(p.dropped), summary.sentence]
+    sections = plugin_sections(grouped_rows)
+    if packages := installed():
+        more = {**more, "plugins": [f"{name} {version}".strip() for name, version in packages.items()]}
     parameters = {**settings.parameters(), "test": TEST, "alpha": ALPHA, "bins": BINS, **more}
     return Report(
         title=settings.title or "Calibration report",
@@ -359,8 +391,10 @@ def build(
         provenance=trace(grouped_rows, settings.seed, parameters, notes, summary.sentence),
         outcome=outcome,
         metadata=settings.metadata,
-        charts=charts_of(grouped_rows, settings, rule, clinical),
+        charts=curves,
         clinical=clinical,
+        sections=sections,
+        features=gaps,
     )
 
 

@@ -25,7 +25,7 @@ from .forms import Document, form_of
 from .html import chart_texts, comparison_tables, render_comparison
 from .overlay import Overlay, compared_sides
 from .plain import render_markdown
-from .recalibration import most_rows, sampled_rows
+from .recalibration import excluded_outcomes, most_rows, sampled_rows
 from .settings import Settings
 from .tables import side_table
 from .verdict import ALPHA
@@ -323,6 +323,11 @@ def _differences(parts: Mapping[str, Predictions], settings: Settings) -> tuple[
         notes.append(f"Differences use {len(rows):,} of {first.n:,} rows, sampled at random with the seed.")
     used = parts if len(rows) == first.n else {name: p.take(rows) for name, p in parts.items()}
     compared = tuple(_compared(used, metric, settings, draws) for metric in settings.metrics)
+    infinite = [name for name in parts if any(math.isinf(metric.values.get(name, 0.0)) for metric in compared)]
+    notes += [
+        f"{name} has an infinite loss: {excluded_outcomes(parts[name]) or 'its differences cannot be tested'}."
+        for name in infinite
+    ]
     return compared, [*notes, *(f"{metric.id}: {metric.note}." for metric in compared if metric.note)]
 
 

@@ -10,8 +10,11 @@ from ..clinical.performance import ClinicalRow, ClinicalSummary
 from ..errors import ArgumentError
 
 if TYPE_CHECKING:
+    from ..evaluation.subgroups import Subgroups
     from ..figures.decision_curves import DecisionCurve
+    from ..figures.features import FeatureDiagram
     from ..figures.flexible_curves import FlexibleCalibrationCurve
+    from ..recalibration.choosing import Candidate
     from .interactive import Interactive
 
 Direction = Literal["over", "under", "mixed", "none", "unknown"]
@@ -363,39 +366,21 @@ class Weaknesses:
 
 
 @dataclass(frozen=True)
-class CalibratorRow:
-    """One calibration method: its held-out loss, and the gain over the original scores.
+class FeatureGaps:
+    """Subgroups of features with a significant gap, and mean prediction and observed rate along their features.
 
     Parameters
     ----------
-    method : str
-        Method.
-    chosen : bool
-        Chosen.
-    loss : float or None
-        Held-out loss.
-    gain : float or None
-        Loss without minus loss with the calibrator.
-    low : float or None
-        Lower end.
-    high : float or None
-        Upper end.
-    ece : float or None
-        Held-out, 15 bins of equal width.
-    error_removed : float or None
-        Share of the held-out `smece` that the chosen method removes; None for the others.
+    subgroups : Subgroups or None
+        Result of `find_subgroups`; None where it is undefined.
+    diagrams : tuple of FeatureDiagram
+        One for each of the first features that define subgroups.
     reason : str
-        Why it could not be fitted.
+        Why there are no subgroups; empty where they were searched.
     """
 
-    method: str
-    chosen: bool
-    loss: float | None
-    gain: float | None
-    low: float | None
-    high: float | None
-    ece: float | None
-    error_removed: float | None
+    subgroups: Subgroups | None = None
+    diagrams: tuple[FeatureDiagram, ...] = ()
     reason: str = ""
 
 
@@ -409,8 +394,8 @@ class CalibratorTable:
         The method with the lowest held-out loss; ``none`` where the original scores are best.
     description : str
         Its name with its parameter, such as ``temperature scaling (T = 1.6)``.
-    entries : tuple of CalibratorRow
-        The rows of the table.
+    entries : tuple of Candidate
+        The candidates of `recalibrate`.
     loss : str
         Held-out loss.
     folds : int
@@ -435,7 +420,7 @@ class CalibratorTable:
 
     method: str
     description: str
-    entries: tuple[CalibratorRow, ...]
+    entries: tuple[Candidate, ...]
     loss: str
     folds: int
     level: float
@@ -446,6 +431,11 @@ class CalibratorTable:
     pvalue_after: float | None = None
     notes: tuple[str, ...] = ()
     reason: str = ""
+
+    @property
+    def error_removed(self) -> float | None:
+        """Share of the held-out `smece` that the chosen method removes."""
+        return 1 - self.after / self.before if self.before and self.after is not None else None
 
 
 @dataclass(frozen=True)
@@ -485,6 +475,28 @@ class Threshold:
     accepted: float | None = None
     errors: float | None = None
     notes: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a plug-in: text, or a table.
+
+    Parameters
+    ----------
+    title : str
+        Heading.
+    text : str
+        Text, or what stands above the table.
+    columns : mapping of str to tuple
+        Columns of the table by their headings; empty for text.
+    reason : str
+        Why it is empty; empty where it is not.
+    """
+
+    title: str
+    text: str = ""
+    columns: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     reason: str = ""
 
 

@@ -12,7 +12,7 @@ from ..util.results import Result, format_of
 from .overlay import Overlay
 from .pictures import still, write_figures
 from .printing import docx_of, pdf_of
-from .specs import png_of, svg_of
+from .specs import Spec, png_of, svg_of
 
 Form = Literal["html", "md", "json", "pdf", "docx"]
 # Shows the conclusion and the diagram, with room on a laptop for the cell itself.
@@ -37,6 +37,10 @@ class Document(Result):
     def _drawn(self) -> tuple[Overlay, dict[str, str], bool]:
         """Return the sides of the charts, what their titles name, and whether axes are logits."""
 
+    def _more_charts(self) -> dict[str, Spec]:
+        """Return further charts by the names of their files."""
+        return {}
+
     def save_figures(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write each chart of the page as SVG and PNG.
 
@@ -51,7 +55,7 @@ class Document(Result):
             The files.
         """
         overlay, texts, logit = self._drawn()
-        return write_figures(overlay, texts, folder, logit=logit)
+        return write_figures(overlay, texts, folder, self._more_charts(), logit=logit)
 
     def content(self, form: Form) -> bytes:
         """Render the document in one of its forms.

@@ -15,11 +15,12 @@ from ..evaluation.result import shown_number as number
 from ..util.files import cached_text
 from ..util.results import pvalue_clause
 from .content import MetricRow
+from .feature_gaps import chart_rows
 from .interactive import shown
 from .overlay import Overlay, compared_sides, report_sides
 from .pictures import FURTHER, describe_diagram
 from .settings import DIAGRAMS
-from .specs import lines_spec, scores_spec, with_titles
+from .specs import feature_spec, lines_spec, scores_spec, with_titles
 from .tables import (
     Table,
     amount,
@@ -131,6 +132,7 @@ def _render(sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
             sides=sides,
             bins=bin_table(shown_first.diagram, first.outcome),
             outcome=first.outcome,
+            gaps=first.features if len(reports) == 1 else None,
             **content,
         )
     )
@@ -213,6 +215,7 @@ def _policy(style: str, scripts: Iterable[str]) -> str:
 def _page_data(sides: Overlay, reports: Sequence[Report]) -> dict[str, Any]:
     first = reports[0]
     assert first.charts is not None
+    diagrams = first.features.diagrams if first.features is not None and len(reports) == 1 else ()
     lenses = [f"class:{each.name}" if each.lens == "class" else each.lens for each in sides.lenses]
     texts = [chart_texts(first, lens) for lens in lenses]
     return {
@@ -223,7 +226,8 @@ def _page_data(sides: Overlay, reports: Sequence[Report]) -> dict[str, Any]:
         "titles": [{name: with_titles(name, each) for name in (*DIAGRAMS, *FURTHER)} for each in texts],
         "diagram": first.diagram.kind,
         "logit": first.diagram.scale == "logit",
-        "charts": {"lines": lines_spec({}, {"x": "", "y": ""}), "scores": scores_spec({})},
+        "features": [{"name": shown(each.feature), "data": chart_rows(each)} for each in diagrams],
+        "charts": {"lines": lines_spec({}, {"x": "", "y": ""}), "scores": scores_spec({}), "feature": feature_spec()},
     }
 
 

@@ -251,10 +251,12 @@ def _coverage(source: Predictions, level: float) -> dict[str, Columns]:
     assert isinstance(view, View)
     weight, right, score = (values[::-1] for values in (view.ties.weight, view.ties.outcome, view.ties.score))
     total, hits = np.cumsum(weight), np.cumsum(right)
-    columns = {"x": total / total[-1], "y": hits / total, "threshold": score}
+    rows = {"x": total / total[-1], "y": hits / total, "threshold": score, "hits": hits, "total": total}
+    columns = {name: np.array(values) for name, values in _thinned(rows, POINTS).items()}
+    few, all_rows = columns.pop("hits"), columns.pop("total")
     if not view.is_soft and view.weight_kind != "importance":
-        columns["low"], columns["high"] = binomial_interval(hits, total, 1 - level, "clopper_pearson")
-    return {"coverage": _thinned(columns, POINTS)}
+        columns["low"], columns["high"] = binomial_interval(few, all_rows, 1 - level, "clopper_pearson")
+    return {"coverage": {name: values.tolist() for name, values in columns.items()}}
 
 
 def _thinned(columns: Mapping[str, Floats], most: int) -> Columns:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import CalibrantError
 from ..evaluation.discrimination import discriminated
@@ -20,7 +20,7 @@ from ..inference.resampling import choose_sampler
 from ..inference.significance import simulates
 from ..input.predictions import Predictions
 from ..metrics.properties import is_slow, is_slow_to_resample
-from ..metrics.references import references
+from ..metrics.references import reference_of
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..util.processes import run_all
@@ -29,6 +29,8 @@ from .content import MetricRow, Metrics
 from .recalibration import excluded_outcomes, row_count
 from .settings import Settings
 from .wording import static_texts
+
+T = TypeVar("T")
 
 # The largest number of rows times classes that are resampled. No measured times decide, so that the same input gives the same report.
 MOST_ENTRIES = 300_000
@@ -39,8 +41,12 @@ MOST_PAIRED = 10_000
 
 
 def measure(
-    p: Predictions, settings: Settings, known: Evaluation | None = None, sketches: Sketches | None = None
-) -> tuple[Metrics, Header]:
+    p: Predictions,
+    settings: Settings,
+    known: Evaluation | None = None,
+    sketches: Sketches | None = None,
+    beside: Callable[[], T] = lambda: None,  # type: ignore[assignment, return-value]
+) -> tuple[Metrics, Header, T]:
     """Return the metrics and the header of `evaluate`, with the intervals and p-values of `interval` and `assess`.
 
     Parameters
@@ -53,18 +59,20 @@ def measure(
         Results of the same metrics, with intervals, which are then not computed again.
     sketches : Sketches, optional
         The sketches whose cells `p` are.
+    beside : callable, optional
+        What is computed in the same processes.
 
     Returns
     -------
-    Metrics, Header
-        The section of the report, and the description of the data.
+    Metrics, Header, T
+        The section of the report, the description of the data, and the result of `beside`.
 
     Examples
     --------
     >>> from calibrant import Predictions
     >>> from calibrant.reporting.settings import Settings
     >>> p = Predictions([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
-    >>> table, header = measure(p, Settings(metrics=["brier"]))
+    >>> table, header, _ = measure(p, Settings(metrics=["brier"]))
     >>> round(table["brier"].value, 4), header.n
     (0.105, 4)
     """
@@ -83,16 +91,21 @@ def measure(
 
     # Those that are resampled in the same way share resamples; curves without bins, the last in the catalogue, take long.
     groups = resampled_alike([(metric, result.lens) for metric, result in measured])[::-1]
-    tasks: list[Callable[[], Any]] = [*(partial(rows_of, group) for group in groups), partial(_discrimination, p)]
+    tasks: list[Callable[[], Any]] = [
+        *(partial(rows_of, group) for group in groups),
+        beside,
+        partial(_discrimination, p),
+    ]
     with sharing():
-        *done, discrimination = run_all(tasks, p.n * p.k)
+        *done, result_beside, discrimination = run_all(tasks, p.n * p.k)
     by_place: dict[int, MetricRow] = {}
     for group, rows_of_group in zip(groups, done, strict=True):
         by_place |= dict(zip(group, rows_of_group, strict=True))
     rows = tuple(by_place[place] for place in range(len(measured)))
     reason = "" if rows else "every requested metric would take too long for this number of rows"
     notes = tuple(_notes(rows, late, p, settings.n_resamples))
-    return Metrics(rows, settings.level, settings.n_resamples, notes, reason, discrimination), evaluation.header
+    table = Metrics(rows, settings.level, settings.n_resamples, notes, reason, discrimination)
+    return table, evaluation.header, result_beside
 
 
 def evaluate_cells(p: Predictions, sketches: Sketches | None, metrics: list[Metric], **options: Any) -> Evaluation:
@@ -165,7 +178,7 @@ def _row(result: MetricResult) -> MetricRow:
         meaning=metric.summary,
         caution=metric.info.limits,
         reference=metric.reference,
-        link=references()[metric.cite].url,
+        link=reference_of(metric.cite).url,
         reason=reason,
         note=result.note,
         group="proper score" if metric.proper == "strictly" else "calibration",

@@ -22,16 +22,23 @@ ROUND_ENDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
 
 
 def write_figures(
-    overlay: Overlay, texts: Mapping[str, str], folder: str | os.PathLike[str], *, logit: bool = False
+    overlay: Overlay,
+    texts: Mapping[str, str],
+    folder: str | os.PathLike[str],
+    more: Mapping[str, Spec],
+    *,
+    logit: bool = False,
 ) -> list[Path]:
-    """Write each chart of the sides that are shown at the start, as SVG and PNG, and return the files."""
+    """Write each chart of the sides that are shown at the start, and `more`, as SVG and PNG, and return the files."""
     target = make_folder(folder)
-    written = []
+    charts: dict[str, Spec] = {}
     for name in (*DIAGRAMS, *FURTHER):
         sides = [side for side in overlay.sides if side.on and side.series and name in side.series[0].charts]
-        if not sides:
-            continue
-        svg = svg_of(still(name, sides, overlay.sides[overlay.focus], texts, logit=logit))
+        if sides:
+            charts[name] = still(name, sides, overlay.sides[overlay.focus], texts, logit=logit)
+    written = []
+    for name, spec in {**charts, **more}.items():
+        svg = svg_of(spec)
         written.append(write_atomic(target / f"{name}.svg", svg.encode()))
         written.append(write_atomic(target / f"{name}.png", png_of(svg)))
     return written
@@ -66,7 +73,13 @@ def chart_data(
 ) -> dict[str, Values]:
     """Return the curves and points of the sides, and what they are drawn against; bands are those of the focus."""
     data: dict[str, list[dict[str, Any]]] = {key: [] for key in ("band", "lines", "spans", "points")}
-    place = logits if logit else np.asarray
+    charts = [side.series[0].charts[name] for side in sides]
+    # Logit axes begin at half of the smallest score, so that an observed rate of 0 lies at their edge.
+    floor = logits(min([1.0, *(value for columns in charts for value in columns["x"] if value)]) / 2)
+
+    def place(values: Any) -> Any:
+        return np.maximum(logits(values), floor) if logit else np.asarray(values)
+
     for side in sides:
         columns = side.series[0].charts[name]
         look = {**_look(side), "place": side.place, "opacity": 1 if name in ("bins", "plane") else 0}
@@ -84,7 +97,7 @@ def chart_data(
             data["lines"] += rows
         if "low" in plotted and side is focus:
             data["spans" if name == "bins" else "band"] += rows
-    return {**data, "reference": _references(reference, [side.series[0].charts[name] for side in sides], place)}
+    return {**data, "reference": _references(reference, charts, place)}
 
 
 def _references(kind: str, charts: Sequence[Columns], place: Any) -> Values:
@@ -92,8 +105,7 @@ def _references(kind: str, charts: Sequence[Columns], place: Any) -> Values:
     if kind == "diagonal":
         shown = [value for columns in charts for key in ("x", "y", "high") for value in columns.get(key, ()) if value]
         end = next((end for end in ROUND_ENDS if max(shown, default=1.0) <= end), 1.0)
-        start = 0.0 if place is not logits else min(shown, default=0.01) / 2
-        return [{"x": float(place(at)), "y": float(place(at)), "what": ""} for at in (start, end)]
+        return [{"x": float(place(at)), "y": float(place(at)), "what": ""} for at in (0.0, end)]
     points = {"zero": (0.0, max(charts[0]["x"])), "origin": (0.0,), "none": ()}[kind]  # type: ignore[type-var]
     rows = [{"x": at, "y": 0.0, "what": ""} for at in points]
     beside = charts[0].get("reference", ())

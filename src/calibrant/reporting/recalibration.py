@@ -14,14 +14,13 @@ from ..inference.significance import assess
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
 from ..recalibration.choosing import (
-    Candidate,
     Recalibration,
     recalibrate,
     rows_summing_to_one,
 )
 from ..recalibration.methods import METHODS
 from ..recalibration.scores import Scores
-from .content import CalibratorRow, CalibratorTable
+from .content import CalibratorTable
 from .wording import static_texts
 
 FOLDS = 5
@@ -85,14 +84,15 @@ def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTa
     # recalibrate would do the same; the remaining error has to be measured on exactly these rows.
     part = rows_summing_to_one(p if len(rows) == p.n else p.take(rows))
     excluded = excluded_outcomes(part)
+    import scipy.optimize  # noqa: F401  (nearly all fits use it: loaded once, before processes are started)
+
     try:
         chosen = recalibrate(part, loss="brier" if excluded else "nll", folds=FOLDS, level=level, rng=seed)
     except CalibrantError as error:
         return no_calibrators(p, level, error.problem)
     before, after, pvalue = (None, None, None) if chosen.method == "none" else _left(chosen.held_out, part, seed)
-    share = None if before is None or after is None or before <= 0 else 1 - after / before
     return replace(
-        calibrators_of(chosen, FOLDS, share),
+        calibrators_of(chosen, FOLDS),
         rows=row_count(part),
         of=row_count(p),
         before=before,
@@ -121,8 +121,8 @@ def excluded_outcomes(p: Predictions) -> str:
     )
 
 
-def calibrators_of(chosen: Recalibration, folds: int, share: float | None = None) -> CalibratorTable:
-    """Return the result of `recalibrate` as a section; `share` is the share of the calibration error that the chosen method removes."""
+def calibrators_of(chosen: Recalibration, folds: int) -> CalibratorTable:
+    """Return the result of `recalibrate` as a section."""
     own = METHODS.get(chosen.method)
     titles = static_texts("texts.toml")["methods"]
     description = titles.get(chosen.method) or (own.title if own else "") or chosen.method.replace("_", " ")
@@ -132,7 +132,7 @@ def calibrators_of(chosen: Recalibration, folds: int, share: float | None = None
     return CalibratorTable(
         method=chosen.method,
         description=description,
-        entries=tuple(_row(c, c.method == chosen.method, share) for c in chosen.candidates),
+        entries=tuple(chosen.candidates),
         loss=chosen.loss,
         folds=folds,
         level=chosen.level,
@@ -161,15 +161,6 @@ def _left(held: Any, p: Predictions, seed: int) -> tuple[float | None, float | N
 def no_calibrators(p: Predictions, level: float, reason: str) -> CalibratorTable:
     """Return an empty section with its reason."""
     return CalibratorTable("none", "", (), "nll", FOLDS, level, 0, row_count(p), reason=reason)
-
-
-def _row(candidate: Candidate, chosen: bool, share: float | None) -> CalibratorRow:
-    if candidate.reason:
-        return CalibratorRow(candidate.method, False, None, None, None, None, None, None, candidate.reason)
-    own = share if chosen else None
-    return CalibratorRow(
-        candidate.method, chosen, candidate.loss, candidate.gain, candidate.low, candidate.high, candidate.ece, own
-    )
 
 
 def _notes(chosen: Recalibration, part: Predictions, p: Predictions) -> list[str]:

@@ -59,6 +59,11 @@ def scores_spec(data: Mapping[str, Values]) -> Spec:
     return chart("scores", {name: data.get(name, ()) for name in ("bars", "steps", "ends")})
 
 
+def feature_spec(data: Mapping[str, Values] | None = None, name: str = "") -> Spec:
+    """Return the chart of the gap along a feature."""
+    return chart("feature", data or dict.fromkeys(("zero", "spans", "points"), ()), xTitle=name)
+
+
 def svg_of(spec: Spec) -> str:
     """Return a chart as SVG in the colours of paper; it is rendered without network access.
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from ..clinical.performance import ClinicalRow, ClinicalSummary, row_cells
 from ..evaluation.result import NOTHING
 from ..evaluation.result import shown_number as number
@@ -16,6 +18,7 @@ from .content import (
     ComparedMetric,
     Diagram,
     MetricRow,
+    Section,
     Subgroup,
     Weakness,
     Weaknesses,
@@ -25,6 +28,7 @@ from .weaknesses import place_name
 from .wording import lens_text, level_text, mean_name, plain_id, rate_name
 
 if TYPE_CHECKING:
+    from ..evaluation.subgroups import Subgroups
     from ..figures.decision_curves import DecisionCurve
     from .building import Report
     from .comparing import Side
@@ -196,23 +200,26 @@ def subset_table(weaknesses: Weaknesses, outcome: str, entries: Sequence[Weaknes
 def calibrator_table(calibrators: CalibratorTable) -> Table:
     """Return the calibration methods that were compared."""
 
-    def remark(reason: str, chosen: bool) -> str:
-        return reason or ("chosen" if chosen else "")
-
+    rows = []
+    for each in calibrators.entries:
+        values = dict.fromkeys(("loss", "gain", "low", "high", "ece")) if each.reason else vars(each)
+        chosen = {"chosen": True, "remark": "chosen", "removed": calibrators.error_removed}
+        other = {"chosen": False, "remark": each.reason, "removed": None}
+        rows.append({"method": each.method, **values, **(chosen if each.method == calibrators.method else other)})
     columns = (
         text_column("method", "calibration method", plain_id),
         Column("loss", f"{calibrators.loss} (lower is better)", number),
         Column("gain", "gain", number),
         interval_column("low high", calibrators.level),
         Column("ece", "held-out ECE", number),
-        Column("error_removed", "error removed", lambda share: percent(share, 0)),
-        text_column("reason chosen", "remark", remark),
+        Column("removed", "error removed", lambda share: percent(share, 0)),
+        text_column("remark", "remark"),
     )
     text = (
         f"Cross-validation with {calibrators.folds} folds on {calibrators.rows:,} rows: each row is evaluated by a calibrator fitted on the other "
         "folds. Gain: loss without minus loss with the calibrator."
     )
-    return Table("calibrators", columns, calibrators.entries, text, "chosen")
+    return Table("calibrators", columns, rows, text, "chosen")
 
 
 def changes_table(changes: BeforeAfter) -> Table:
@@ -255,7 +262,7 @@ def side_table(sides: Sequence[Side], outcome: str) -> Table:
     mixed = len({side.lens for side in sides}) > 1
     lens = "" if mixed else sides[0].lens
     columns = (
-        text_column("name", ""),
+        text_column("name", "model"),
         *([text_column("lens", "evaluated on", lambda lens: lens_text(lens, outcome))] if mixed else []),
         Column("rows", "rows", amount),
         Column("mean_score", "mean score" if mixed else mean_name(lens), percent),
@@ -284,7 +291,7 @@ def value_table(reports: Sequence[Report], level: float) -> Table:
         {**dict.fromkeys(ids), "title": report.title, **{row.id: row for row in report.metrics.all_rows}}
         for report in reports
     ]
-    columns = (text_column("title", ""), *(Column(id, id, _value_with_interval) for id in ids))
+    columns = (text_column("title", "model"), *(Column(id, id, _value_with_interval) for id in ids))
     return Table("values", columns, rows, f"Each metric on all rows, with its {level_text(level)} interval.")
 
 
@@ -339,6 +346,24 @@ def subgroup_table(groups: Sequence[Subgroup]) -> Table:
     return Table("subgroups", columns, rows)
 
 
+def section_table(section: Section) -> Table:
+    """Return the table of a plug-in's section."""
+
+    def cell(value: Any) -> str:
+        return number(float(value)) if _is_number(value) else "-" if value is None else str(value)
+
+    columns = [
+        Column(heading, heading, cell, is_numeric=all(value is None or _is_number(value) for value in values))
+        for heading, values in section.columns.items()
+    ]
+    rows = [dict(zip(section.columns, values, strict=True)) for values in zip(*section.columns.values(), strict=True)]
+    return Table("section", columns, rows)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
 def _subset_tables(weak: Weaknesses, outcome: str) -> dict[str, Table]:
     """Return subsets with a significant gap and the others, classes and ranges apart from groups; never those of one row."""
     groups = [entry for entry in weak.entries if entry.kind == "group"]
@@ -352,6 +377,24 @@ def _subset_tables(weak: Weaknesses, outcome: str) -> dict[str, Table]:
     }
 
 
+def feature_table(found: Subgroups, outcome: str) -> Table:
+    """Return the subgroups of features with a significant gap."""
+    lenses = {each.lens for each in found}
+    lens = lenses.pop() if len(lenses) == 1 else ""
+    columns = (
+        text_column("name", "subgroup"),
+        *([] if lens else [text_column("lens", "evaluated on", lambda each: lens_text(each, outcome))]),
+        Column("rows", "rows", amount),
+        Column("mean_score", mean_name(lens), percent),
+        Column("rate", rate_name(lens, outcome), percent),
+        Column("gap", "gap", points),
+        interval_column("low high", 1 - found.alpha, points),
+        Column("pvalue", "adjusted p-value", chance_cell),
+    )
+    text = f"The gap is {mean_name(lens)} minus {rate_name(lens, outcome)}, in percentage points; the intervals hold jointly."
+    return Table("features", columns, found.subgroups, text)
+
+
 def report_tables(report: Report) -> dict[str, Table]:
     """Return the tables of a report by their names in the templates."""
     outcome, weak, clinical, changed = report.outcome, report.weaknesses, report.clinical, report.before_after
@@ -361,6 +404,8 @@ def report_tables(report: Report) -> dict[str, Table]:
         **_subset_tables(weak, outcome),
         "calibrators": calibrator_table(report.recalibration),
     }
+    if report.features is not None and report.features.subgroups:
+        tables["features"] = feature_table(report.features.subgroups, outcome)
     if changed is not None:
         tables["changes"] = changes_table(changed)
         tables["changed"] = difference_table(changed.differences, changed.level)
@@ -370,4 +415,4 @@ def report_tables(report: Report) -> dict[str, Table]:
             tables["benefit"] = benefit_table(clinical.benefit)
         if clinical.subgroups:
             tables["subgroups"] = subgroup_table(clinical.subgroups)
-    return tables
+    return tables | {f"section {part.title}": section_table(part) for part in report.sections}

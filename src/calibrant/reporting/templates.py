@@ -7,7 +7,7 @@ from typing import Any
 from ..evaluation.result import shown_number
 from ..util.results import percent
 from .interactive import shown
-from .wording import lens_text, level_text, parameter_text, sentence
+from .wording import lens_text, level_text, parameter_text, search_text, sentence
 
 FILTERS = {
     "number": shown_number,
@@ -17,6 +17,7 @@ FILTERS = {
     "sentence": sentence,
     "setting": parameter_text,
     "shown": shown,
+    "search": search_text,
 }
 
 

@@ -160,6 +160,10 @@ def window_table(status: MonitorStatus) -> Table:
     def calibration(name: str) -> Callable[[Any], str]:
         return lambda found: "-" if found is None else number(getattr(found, name)) + _ends(found, name)
 
+    def estimated(scores: Any) -> str:
+        first = () if scores.performance is None else scores.performance.estimates[:1]
+        return "-" if not first else f"{first[0].metric} {number(first[0].estimate)}" + _ends(first[0])
+
     def ood(place: int, name: str, format: Callable[[Any], str]) -> Callable[[Any], str]:
         return lambda scores: format(getattr(scores.ood[place], name))
 
@@ -172,7 +176,7 @@ def window_table(status: MonitorStatus) -> Table:
         Column("scores", "drift p", lambda scores: pvalue_cell(scores.drift_pvalue)),
         *(Column("scores", heading, drift(place)) for place, heading in enumerate(DRIFT)),
         *(Column("calibration", name, calibration(name)) for name in ("gap", "ece", "smece", "accuracy")),
-        Column("scores", "estimated", lambda scores: number(scores.accuracy[0].estimate) if scores.accuracy else "-"),
+        Column("scores", "estimated without labels", estimated),
         Column("e_value", "e-value", number),
     ]
     for place, score in enumerate(status.settings.ood):
@@ -191,7 +195,7 @@ CONFIDENCE = ("mean confidence", "median", "p90", "p99")
 DRIFT = ("PSI", "KS", "Wasserstein", "JS")
 
 
-def _ends(calibration: Any, name: str) -> str:
+def _ends(found: Any, name: str = "") -> str:
     """Ends of an interval in brackets; empty without an interval."""
-    low, high = getattr(calibration, f"{name}_low", None), getattr(calibration, f"{name}_high", None)
+    low, high = (getattr(found, f"{name}_{end}".removeprefix("_"), None) for end in ("low", "high"))
     return "" if low is None else f" ({number(low, 2)} to {number(high, 2)})"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
 
+from ..clinical.performance import ClinicalSummary
 from ..errors import CalibrantError
+from ..evaluation.subgroups import Subgroup
 from ..inference.gaps import gap_pvalues, sums_by
 from ..inference.metric_tests import DEFAULT_TESTS
 from ..inference.multiplicity import combine_pvalues
@@ -19,9 +22,10 @@ from ..util.results import number, percent, pvalue_clause
 from ..views.lenses import shared_name
 from ..views.resolve import views_of
 from ..views.view import View
-from .content import CalibratorTable, Direction, Verdict, Weaknesses
+from .content import CalibratorTable, Direction, FeatureGaps, Verdict, Weakness, Weaknesses
+from .interactive import shown
 from .weaknesses import place_name
-from .wording import event_of, lens_text, percents, sentence
+from .wording import event_of, lens_text, level_text, percents, sentence
 
 ALPHA, POWER = 0.05, 0.8
 # Below this variance of the number of events the normal approximation of the minimum detectable effect is not used.
@@ -102,7 +106,8 @@ def judge(
     seed: int,
     weaknesses: Weaknesses,
     outcome: str = "",
-    speak_of_risks: bool = False,
+    study: ClinicalSummary | None = None,
+    features: FeatureGaps | None = None,
 ) -> Verdict:
     """Draw the conclusion on the views of the main lens.
 
@@ -120,8 +125,11 @@ def judge(
         Classes, groups and ranges, of which those with a significant gap are named.
     outcome : str
         Name of the positive class of two.
-    speak_of_risks : bool
-        Whether the headline is about the risks of the event, without confidence and accuracy.
+    study : ClinicalSummary, optional
+        Measures of a validation study. With these, or with a named outcome, the headline is about the risks of the event, without
+        confidence and accuracy.
+    features : FeatureGaps, optional
+        Subgroups of features, of which the first is named.
 
     Returns
     -------
@@ -133,6 +141,7 @@ def judge(
         top = views_of(p, "top_label")[0]
         assert isinstance(top, View)
         both = [*views, top]
+    speak_of_risks = views[0].lens == "binary" and (study is not None or bool(outcome))
     tested = _tested(both, shared_name(views), seed)
     mean, other = (None, None) if len(views) > 1 else _means(both, outcome, speak_of_risks)
     event = next((each for each in (mean, other) if each is not None and each.lens == "binary"), None)
@@ -140,20 +149,20 @@ def judge(
     direction: Direction = "unknown" if rejected is None else "none"
     if rejected:
         direction = mean.direction if mean is not None and mean.off else "mixed"
-    share = next((entry.error_removed for entry in recalibration.entries if entry.chosen), None)
     reach = _detectable(views, len(both))
     if speak_of_risks and mean is not None and rejected:
         sentences = [_risk_headline(mean, other), f"Statistically significant ({tested.chance})."]
     else:
         sentences = _sentences(direction, mean, other, tested, len(views))
+    if study is not None:
+        sentences.insert(1, _study_sentence(study))
     if direction == "none" and weaknesses.found:
         direction = "mixed"
         sentences[0] = f"{sentences[0][:-1]}, but in parts of the data."
-    sentences += [
-        *_worst_place(weaknesses, rejected, outcome),
-        *filter(None, [recalibration_sentence(recalibration) if rejected else ""]),
-    ]
-    if rejected is False:
+    sentences += _worst_place(weaknesses, features, outcome)
+    if rejected:
+        sentences += filter(None, [recalibration_sentence(recalibration)])
+    elif rejected is False:
         sentences += _reach(reach, mean, tested)
     return Verdict(
         sentence=" ".join(sentences),
@@ -174,7 +183,7 @@ def judge(
         null_distribution=tested.null_distribution,
         detectable=reach,
         recalibration=recalibration.description if recalibration.method != "none" else "",
-        error_removed=share,
+        error_removed=recalibration.error_removed,
         reason=tested.reason,
     )
 
@@ -298,15 +307,38 @@ def _risk_headline(mean: Mean, top: Mean | None) -> str:
     return f"Risks are wrong in parts of their range; on average they differ little: {mean.means()}."
 
 
-def _worst_place(weaknesses: Weaknesses, rejected: bool | None, outcome: str) -> list[str]:
-    """Name the group with the largest significant gap; where the test of all rows does not reject, also another subset."""
-    found = [entry for entry in weaknesses.entries if entry.found]
-    worst = next((entry for entry in found if entry.kind == "group"), None if rejected else next(iter(found), None))
-    if worst is None:
+def _study_sentence(study: ClinicalSummary) -> str:
+    """State the three measures of a validation study, and whether its slope differs from 1."""
+    measures = []
+    for id, name in (("oe", "O/E"), ("slope", "calibration slope"), ("c", "C statistic")):
+        row, digits = study[id], partial(number, digits=2)
+        bounds = (
+            "" if row.low is None else f" ({level_text(study.level)} interval {digits(row.low)} to {digits(row.high)})"
+        )
+        measures.append(f"{name} {digits(row.value)}{bounds}")
+    slope = study["slope"]
+    if slope.high is not None and slope.high < 1:
+        measures[1] += ", risks too extreme"
+    elif slope.low is not None and slope.low > 1:
+        measures[1] += ", risks not extreme enough"
+    return f"{'; '.join(measures)}."
+
+
+def _worst_place(weaknesses: Weaknesses, features: FeatureGaps | None, outcome: str) -> list[str]:
+    """Name the first significant subgroup of features, else the group or other subset with the largest significant gap."""
+    # The rows with one of two predicted classes are a half of the scores.
+    found: list[tuple[str, Weakness | Subgroup, float]] = [
+        (place_name(entry.kind, entry.name, entry.lens), entry, entry.adjusted or 0.0)
+        for entry in sorted(weaknesses.entries, key=lambda entry: entry.kind != "group")
+        if entry.found and (entry.kind, entry.lens) != ("predicted", "binary")
+    ]
+    if features is not None and features.subgroups:
+        found = [(shown(each.name), each, each.pvalue) for each in features.subgroups]
+    if not found:
         return []
+    place, worst, pvalue = found[0]
     means = Mean(worst.lens, worst.mean_score, worst.rate, None, event_of(worst.lens, outcome)).means()
-    place = place_name(worst.kind, worst.name, worst.lens)
-    return [f"Significant in {place}: {means} ({pvalue_clause(worst.adjusted or 0.0)}, adjusted)."]
+    return [f"Significant in {place}: {means} ({pvalue_clause(pvalue)}, adjusted)."]
 
 
 def _reach(reach: float | None, mean: Mean | None, tested: Tested) -> list[str]:
@@ -341,15 +373,16 @@ def recalibration_sentence(calibrators: CalibratorTable) -> str:
     if calibrators.method == "none":
         return f"No calibration method of the {len(tried) - 1} tried reliably improves the held-out {calibrators.loss}."
     name = calibrators.description[:1].upper() + calibrators.description[1:]
-    chosen = next(entry for entry in tried if entry.chosen)
-    if chosen.error_removed is None or chosen.error_removed <= 0:
+    chosen = next(entry for entry in tried if entry.method == calibrators.method)
+    removed = calibrators.error_removed
+    if removed is None or removed <= 0:
         return f"{name} lowers the held-out {calibrators.loss}, but not the smECE."
-    sure = chosen.low is not None and chosen.low > 0
+    sure = chosen.low > 0
     change = f"smECE {number(calibrators.before, 2)} to {number(calibrators.after, 2)}"
     if calibrators.pvalue_after is not None:
         change += f"; the remaining error is {'' if calibrators.pvalue_after <= ALPHA else 'not '}significant"
     improved = "" if sure else "; the improvement is not significant"
     return (
-        f"{name} {'removes' if sure else 'may remove'} {percent(chosen.error_removed, 0)} of the calibration error on held-out data "
+        f"{name} {'removes' if sure else 'may remove'} {percent(removed, 0)} of the calibration error on held-out data "
         f"({change}{improved})."
     )

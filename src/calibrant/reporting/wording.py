@@ -5,9 +5,12 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..util.results import percent
+
+if TYPE_CHECKING:
+    from ..evaluation.subgroups import Subgroups
 
 # The side of the diagonal on which a point lies; whether the difference is significant is another question.
 ABOVE, BELOW = "predicted > observed", "predicted < observed"
@@ -109,6 +112,11 @@ def sentence(text: str) -> str:
     ('Not available.', '')
     """
     return text and text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+
+
+def search_text(found: Subgroups) -> str:
+    """Return how many subgroups were found, and how they were searched and tested."""
+    return " ".join(sentence(line.strip()) for line in repr(found).splitlines()[:2])
 
 
 def parameter_text(value: object) -> str:

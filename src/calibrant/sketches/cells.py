@@ -67,7 +67,13 @@ class _Spec(NamedTuple):
 def read_cells(table: Any, missing: str = "raise") -> Cells:
     """Read, check and add the integers of a result."""
     check_choice(missing, "missing", ("raise", "drop"))
-    columns = _named_once(_columns(table))
+    given = _columns(table)
+    columns = {str(name).lower(): values for name, values in given.items()}  # some engines return capitals
+    if len(columns) < len(given):
+        raise InputTypeError("table", "has two columns whose names differ in capitals only", QUERY)
+    sized = [hasattr(values, "__len__") and not isinstance(values, str) for values in columns.values()]
+    if not all(sized) or len({len(values) for values in columns.values()}) > 1:
+        raise ShapeError("table", "has columns of different lengths", QUERY)
     spec = _spec(columns)
     cell, outcome, rows = (_whole(columns, name) for name in ("cell", "outcome", "row_count"))
     stated = set(_whole(columns, "result_rows").tolist())
@@ -138,17 +144,6 @@ def _columns(table: Any) -> Mapping[str, Any]:
             raise ShapeError("table", "has no rows", "check the table that was queried, and the condition")
         return {name: [row.get(name) for row in table] for name in table[0]}
     raise InputTypeError("table", f"must be a table, a dict of columns or a path; got {type(table).__name__}")
-
-
-def _named_once(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns by their names in small letters, all of one length; some engines return capitals."""
-    found = {str(name).lower(): values for name, values in columns.items()}
-    if len(found) < len(columns):
-        raise InputTypeError("table", "has two columns whose names differ in capitals only", QUERY)
-    sized = [hasattr(values, "__len__") and not isinstance(values, str) for values in found.values()]
-    if not all(sized) or len({len(values) for values in found.values()}) > 1:
-        raise ShapeError("table", "has columns of different lengths", QUERY)
-    return found
 
 
 def _listed(values: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from ..util.kernels import ROW_UNIT, add_rows, compiled
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-# Squares are integers in units of 2^-62, logarithms in units of 2^-40 (rounded, so that a row is off by at most half a unit).
+# Squares are integers in units of 2^-62, logarithms in units of 2^-40 (rounded, each by at most half a unit).
 LOG_UNIT = 2.0**40
 TERMS = (1 / 5, -1 / 4, 1 / 3, -1 / 2)
 """Coefficients of r^5 to r^2 in the expansion of log(1 + r)."""
@@ -74,7 +74,7 @@ _INVERSE, _LOG_INVERSE = log_table()
 
 
 def minus_log(value: Floats) -> Floats:
-    """-log of numbers in (0, 1] to 2e-15, by multiplication and addition only; 0 gives 0."""
+    """-log of numbers in (0, 1] to a few units in the last place, by multiplication and addition only; 0 gives 0."""
     part, exponent = np.frexp(value)
     place = np.clip(np.floor(part * 256) - 128, 0, 127).astype(np.intp)
     rest = part * _INVERSE[place]
@@ -163,7 +163,6 @@ def _plain_sums(probs: Array, labels: Array, group: Array, count: int) -> Array:
         np.floor(part * negative_log * LOG_UNIT + 0.5).astype(np.int64).sum(axis=1),
     ]
     halves = [half for term in terms for half in (term >> _HALF, term & _MASK)] + [ROW_UNIT + (own == 0)]
-    if not len(group):
-        return np.array([[half.sum() for half in halves]], np.int64)
+    group = group if len(group) else np.zeros(len(part), np.uint8)
     # Double precision represents sums of halves.
     return np.stack([np.bincount(group, half, count) for half in halves], axis=1).astype(np.int64)

@@ -407,7 +407,8 @@ class Sketch(Summary):
         except UndefinedMetricError as error:
             problem = f"unknown for {name}, which may be undefined for the rows ({error.problem})"
             raise UndefinedMetricError("error_bound", problem, "compute it from the rows") from error
-        rounding = SOLVED if getattr(metric, "cost", "") == PROGRAM else ROUNDING
+        is_program = getattr(getattr(metric, "info", None), "cost", "") == PROGRAM
+        rounding = SOLVED if is_program else ROUNDING
         rounding += RELATIVE * abs(value) if math.isfinite(value) else 0.0
         if moved <= rounding:
             return SAFETY * moved + rounding

@@ -8,10 +8,21 @@ except ImportError as error:
     raise MissingDependencyError("scikit-learn", "is not installed", "run pip install 'calibrant[sklearn]'") from error
 
 from .display import ReliabilityDisplay
+from .folds import FoldEvaluation, FoldValues, cross_val_predictions, evaluate_folds
 from .model import CalibratedModel
 from .scoring import Scorer, scorer, scorers
 
-__all__ = ["CalibratedModel", "ReliabilityDisplay", "Scorer", "scorer", "scorers"]
+__all__ = [
+    "CalibratedModel",
+    "FoldEvaluation",
+    "FoldValues",
+    "ReliabilityDisplay",
+    "Scorer",
+    "cross_val_predictions",
+    "evaluate_folds",
+    "scorer",
+    "scorers",
+]
 
 
 def __dir__() -> list[str]:

@@ -29,7 +29,7 @@ from ..recalibration.choosing import recalibrate
 from ..recalibration.methods import find_method
 from ..recalibration.scores import names_array
 from ..recalibration.venn import CrossVennAbers
-from .responses import Kind, check_classifier, class_codes, scores_of
+from .responses import Kind, check_classifier, class_codes, read_scores, scores_of
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -52,9 +52,11 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         The parameter ``input`` of a calibrator determines what it is fitted on: ``"prob"`` the predicted probabilities, ``"logit"`` the
         decision function or, if there is none, the logarithms of the probabilities. Methods given by name use probabilities if the
         classifier has them.
-    cv : int, cross-validation splitter, iterable, None or "prefit", default 5
-        Folds for the cross-validated predictions; each row must be a test row of one fold. None: five folds. ``"prefit"``: the
-        classifier is already fitted, and `fit` must receive data that it was not trained on.
+    cv : int, cross-validation splitter, iterable, None, "oob" or "prefit", default 5
+        Folds for the cross-validated predictions; no row may be a test row of several folds. The calibrator is fitted on the test rows of
+        all folds together: with ``TimeSeriesSplit`` the first rows only train the classifier. None: five folds. ``"oob"``: the
+        out-of-bag predictions of a bagged classifier with ``oob_score=True``, which is then fitted only once. ``"prefit"``: the classifier
+        is already fitted, and `fit` must receive data that it was not trained on.
     n_jobs : int, optional
         Number of folds fitted in parallel; by default one, -1 for all processors.
 
@@ -157,12 +159,19 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if len(classes) < 2:
             problem = "all labels are equal" if len(y) > 1 else "got 1 sample"
             raise LabelError("y", f"at least two classes are required; {problem}")
-        fold = None
+        fold, tested = None, np.ones(len(y), bool)
         if fixed:
             values, kind = scores_of(estimator, X, wanted)
+        elif isinstance(self.cv, str):
+            estimator = clone(estimator).fit(X, y, **params)
+            probs = _out_of_bag(estimator)
+            tested = probs.sum(axis=1) > 0
+            probs[~tested] = 1 / len(classes)  # not used
+            values, kind = read_scores(probs, "predict_proba", len(classes), wanted)
         else:
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **splitting))
             fold = _fold_of_rows(splits, codes, classes)
+            tested = fold >= 0
             scored = Parallel(n_jobs=self.n_jobs)(
                 delayed(_score_fold)(clone(estimator), X, y, *split, params, wanted) for split in splits
             )
@@ -172,7 +181,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
                 values[test] = part
             estimator = clone(estimator).fit(X, y, **params)
         self.estimator_, self.classes_ = estimator, classes
-        self.calibrator_ = self._fit_calibrator(values, kind, codes, weight, fold)
+        weight, fold = (None if part is None else part[tested] for part in (weight, fold))
+        self.calibrator_ = self._fit_calibrator(values[tested], kind, codes[tested], weight, fold)
         for name in ("n_features_in_", "feature_names_in_"):
             if name in vars(self):  # of an earlier fit
                 delattr(self, name)
@@ -182,8 +192,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     def _wanted_scores(self) -> Kind | None:
         """The scores that the method needs, with the parameters checked; None for either kind."""
-        if isinstance(self.cv, str) and self.cv != "prefit":
-            raise ArgumentError("cv", f"must be a number of folds, a splitter or 'prefit'; got {self.cv!r}")
+        if isinstance(self.cv, str) and self.cv not in ("prefit", "oob"):
+            raise ArgumentError("cv", f"must be a number of folds, a splitter, 'oob' or 'prefit'; got {self.cv!r}")
         if isinstance(self.method, Calibrator):
             self.method._check_params()
             return self.method.input
@@ -329,8 +339,8 @@ def _weight_keywords(estimator: Any, weight: Any) -> dict[str, Any]:
 
 
 def _fold_of_rows(splits: list[tuple[Array, Array]], codes: Array, classes: Array) -> Array:
-    """The fold in which each row is a test row; every class must be among the training rows of each fold."""
-    fold = np.empty(len(codes), np.intp)
+    """The fold in which each row is a test row, -1 in none; every class must be among the training rows of each fold."""
+    fold = np.full(len(codes), -1, np.intp)
     for number, (train, test) in enumerate(splits):
         fold[test] = number
         missing = np.setdiff1d(codes, codes[train])
@@ -341,9 +351,17 @@ def _fold_of_rows(splits: list[tuple[Array, Array]], codes: Array, classes: Arra
                 "use a splitter that mixes the classes, such as StratifiedKFold(shuffle=True), or drop the class",
             )
     tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
-    if (tested != 1).any():
-        raise ArgumentError("cv", "each row must be a test row of exactly one fold", "use another splitter")
+    if (tested > 1).any():
+        raise ArgumentError("cv", "no row may be a test row of several folds", "use another splitter")
     return fold
+
+
+def _out_of_bag(estimator: Any) -> Floats:
+    """Probabilities of each row by the members of an ensemble that were fitted without it; NaN or 0 where there are none."""
+    if not hasattr(estimator, "oob_decision_function_"):
+        problem = f"'oob' requires a classifier with out-of-bag predictions; {type(estimator).__name__} has none"
+        raise ArgumentError("cv", problem, "pass RandomForestClassifier(oob_score=True), or a number of folds")
+    return np.array(estimator.oob_decision_function_, dtype=np.float64)
 
 
 def _score_fold(

@@ -21,7 +21,7 @@ def scores_of(model: Any, X: Any, wanted: str | None = None, positive: int = 1) 
     check_classifier(model)
     classes = len(model.classes_)
     method = _method(model, classes, wanted)
-    return _read(getattr(model, method)(X), method, classes, wanted, positive)
+    return read_scores(getattr(model, method)(X), method, classes, wanted, positive)
 
 
 def check_classifier(model: Any) -> None:
@@ -66,7 +66,8 @@ def _method(model: Any, classes: int, wanted: str | None) -> str:
     return "decision_function"
 
 
-def _read(values: Any, method: str, classes: int, wanted: str | None, positive: int) -> tuple[Any, Kind]:
+def read_scores(values: Any, method: str, classes: int, wanted: str | None, positive: int = 1) -> tuple[Any, Kind]:
+    """What a method of a classifier returned, as probabilities or logits."""
     scores = np.asarray(values).astype(np.float64, copy=False)
     if classes < 2:
         raise LabelError("y", "at least two classes are required; all labels are equal")

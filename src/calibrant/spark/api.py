@@ -22,7 +22,6 @@ from ..input.frames import positive_last
 from ..input.labels import class_names
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration
-from ..recalibration.grouped import GroupedCalibrator
 from ..recalibration.persistence import load, to_text
 from ..sketches.collection import Sketches
 from ..util.version import __version__
@@ -326,7 +325,7 @@ def _check_calibrator(calibrator: Calibrator, columns: Columns) -> None:
     """Raise if calibrator and columns do not match, before any row is read."""
     if calibrator.needs == "features":
         raise ArgumentError("calibrator", f"{type(calibrator).__name__} requires features, which are not supported")
-    if isinstance(calibrator, GroupedCalibrator) != (columns.by is not None):
+    if (calibrator.needs == "groups") != (columns.by is not None):
         if columns.by is None:
             raise ArgumentError("by", f"is required by {type(calibrator).__name__}", "name the column of groups")
         raise ArgumentError("by", f"is not supported by {type(calibrator).__name__}", "drop by")

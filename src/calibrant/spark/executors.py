@@ -18,8 +18,7 @@ from ..errors import (
     keep_alternatives,
 )
 from ..input.predictions import Predictions
-from ..recalibration.base import Calibrator
-from ..recalibration.grouped import GroupedCalibrator
+from ..recalibration.base import Calibrator, ContextCalibrator
 from ..recalibration.persistence import from_text
 from ..sketches.collection import Sketches
 
@@ -225,8 +224,8 @@ def _calibrated(calibrator: Calibrator, columns: Columns, arrays: list[Any]) -> 
     keep = pa.array(valid)
     try:
         scores = _scores([array.filter(keep) for array in arrays], k)
-        if isinstance(calibrator, GroupedCalibrator):
-            probs = calibrator.predict_proba(scores, groups[0].filter(keep))
+        if isinstance(calibrator, ContextCalibrator):
+            probs = calibrator.predict_proba(scores, groups=groups[0].filter(keep))
         else:
             probs = calibrator.predict_proba(scores)
     except CalibrantError as error:

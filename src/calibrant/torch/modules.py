@@ -252,7 +252,7 @@ class CalibratedModule(nn.Module):
     Raises
     ------
     InputTypeError
-        If `model` or `calibrator` is not a module.
+        If `calibrator` is not a module.
 
     See Also
     --------

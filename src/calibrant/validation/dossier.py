@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from ..errors import ArgumentError
 from ..metrics.registry import catalogue
+from ..recalibration.methods import METHODS
 from ..reporting.templates import environment
 from ..util.results import Result, markdown_table, markdown_text, plain_value
 from .identities import ENGINES, compare_identity, has_spark, identities, problem
@@ -143,7 +144,8 @@ class Dossier(Result):
                 ids={check.reference.id for check in self.checks},
                 requirements=", ".join(f"{count} {result}" for result, count in sorted(results.items())),
                 summary=self._table(),
-                installed=[(name, here[name]) for name in names] + [*here["packages"].items()],
+                installed=[(name, here[name]) for name in names]
+                + [*here["packages"].items(), *here.get("plugins", {}).items()],
                 operation=[_shown(check) for check in self.checks],
                 counts={group: len(load(group)) for group in GROUPS},
                 setups=_setups(),
@@ -306,8 +308,11 @@ def _limits(references: Sequence[Reference]) -> dict[str, Any]:
         [metric.id, metric.info.certainty] for metric in catalogue.values() if metric.info.certainty != "certain"
     ]
     inside = without_outside_source(references)
+    added = [["metric", metric.id, metric.formula.__module__] for metric in catalogue.values()]
+    added += [["calibrator", method.name, str(method.calibrator.__module__)] for method in METHODS.values()]
     return {
         "metrics": uncertain,
+        "plugins": [entry for entry in added if entry[-1].partition(".")[0] != "calibrant"],
         "inside": inside,
         **off,
         "conventions": list(CONVENTIONS),

@@ -66,14 +66,13 @@ def problem(rows: int = ROWS) -> Iterator[dict[str, Any]]:
         csv, parquet = Path(folder) / "rows.csv", Path(folder) / "rows.parquet"
         lines = (f"{label},{score!r}\n" for label, score in zip(y[:few].tolist(), p[:few].tolist(), strict=True))
         try:
-            csv.write_text("y,p\n" + "".join(lines), encoding="utf-8")
+            csv.write_text("y,p\n" + "".join(lines), encoding="utf-8", newline="\n")
         except OSError as error:
             raise FileError(
                 str(Path(folder).parent), f"cannot be written ({error.strerror})", "set TMPDIR to another folder"
             ) from error
-        connection = connect()
-        connection.read_csv(str(csv)).write_parquet(str(parquet))
-        connection.close()
+        with connect() as connection:
+            connection.read_csv(str(csv)).write_parquet(str(parquet))
         yield {
             "y": y, "p": p, "k": k, "q": q, "few": few, "order": rng.permutation(rows),
             "csv_file": csv, "parquet_file": parquet,
@@ -144,8 +143,7 @@ def in_spark(file: Path) -> Any:
 
 def from_query(file: Path) -> Any:
     """Return the sketches that the query for a warehouse gives in DuckDB."""
-    connection = connect()
-    connection.read_parquet(str(file)).create("rows")
-    return cal.Sketches.from_cells(
-        connection.execute(cal.sketches.cells_query("rows", dialect="duckdb", prob="p", label="y"))
-    )
+    with connect() as connection:
+        connection.read_parquet(str(file)).create("rows")
+        query = cal.sketches.cells_query("rows", dialect="duckdb", prob="p", label="y")
+        return cal.Sketches.from_cells(connection.execute(query))

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ..plugins import installed, load
 from ..util.version import __version__
 
 PACKAGE = Path(__file__).parent.parent
@@ -23,6 +24,7 @@ COMPILED = (".pyc", ".nbi", ".nbc")
 
 def installation() -> dict[str, Any]:
     """Versions, platform and checksums; without a date or a path, so that one installation always gives the same."""
+    load()
     files = checksums(PACKAGE)
     whole = "".join(f"{digest}  {name}\n" for name, digest in files.items())
     return {
@@ -31,6 +33,7 @@ def installation() -> dict[str, Any]:
         "implementation": platform.python_implementation(),
         "platform": f"{platform.system()} {platform.machine()}, {sys.byteorder} endian",
         "packages": {name: _version(name) for name in REQUIRED + OPTIONAL},
+        **({"plugins": dict(installed())} if installed() else {}),
         "checksum": hashlib.sha256(whole.encode()).hexdigest(),
         "files": files,
     }

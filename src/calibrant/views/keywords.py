@@ -23,7 +23,7 @@ T = TypeVar("T")
 Table = Mapping[str, tuple[str, str]]
 
 # Functions with one of these parameters repeat something, and can show how far they are.
-REPEATING = frozenset({"n_resamples", "repeats", "folds"})
+REPEATING = frozenset({"n_resamples", "resamples", "repeats", "folds"})
 # How data are read: keywords of `Predictions`.
 DATA_KEYWORDS = tuple(Predictions.__init__.__kwdefaults__ or {})
 
@@ -124,7 +124,11 @@ def documents_keywords(
         own = inspect.signature(inspect.unwrap(called))
         is_repeated = inspect.isfunction(function) and not REPEATING.isdisjoint(own.parameters)
         if is_repeated:
-            called.__signature__ = _with_progress(own)
+            progress = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
+            parameters = list(own.parameters.values())
+            before_options = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
+            parameters.insert(before_options, progress)
+            called.__signature__ = own.replace(parameters=parameters)
         if function.__doc__:
             doc = _with_texts(function.__doc__, is_repeated, {**SHARED, **(table or {})})
             function.__doc__ = _with_sections(doc, sections or {})
@@ -179,14 +183,6 @@ def refuse_column_names(owner: str, args: Sequence[Any]) -> None:
         prob = repr(args[2]) if len(args) > 2 else "..."
         line = f"{owner}(Predictions(frame, label={args[1]!r}, prob={prob}))"
         raise InputTypeError("y_prob", f"{args[1]!r} is the name of a column", f"use {line}")
-
-
-def _with_progress(own: inspect.Signature) -> inspect.Signature:
-    """The signature with `progress` before ``**options``."""
-    progress = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
-    parameters = list(own.parameters.values())
-    place = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
-    return own.replace(parameters=[*parameters[:place], progress, *parameters[place:]])
 
 
 def parameter_lines(doc: str) -> tuple[list[str], int, int]:

@@ -14,7 +14,6 @@ import calibrant as cal
 from calibrant.decision import ood
 from calibrant.decision.ood import OodDetector, OodKnn, OodMahalanobis
 from calibrant.decision.ood.detection import delong
-from tests.calling import raises
 
 LOGITS = np.array([[2, 0, -1], [0.5, 0.4, 0.3], [5, 1, 1], [1, 1.2, -0.5]])
 MEMBERS = np.array([[[0.7, 0.2, 0.1], [0.6, 0.3, 0.1]], [[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]]])
@@ -65,26 +64,6 @@ def test_identities_of_ensembles() -> None:
     np.testing.assert_allclose(ood.mutual_information(members), entropy, atol=1e-13)
 
 
-def test_what_outputs_cannot_tell_is_refused() -> None:
-    probs = np.random.default_rng(0).dirichlet(np.ones(4), 20)
-    for score in (ood.energy, ood.max_logit):
-        with pytest.raises(cal.errors.InputError, match="logits"):
-            score(np.log(probs))
-        with pytest.raises(cal.errors.InputError, match="probabilities"):
-            score(probs)
-    for several in (ood.mutual_information, ood.variance):
-        with pytest.raises(cal.errors.UndefinedMetricError, match="two members"):
-            several([probs])
-        with pytest.raises(cal.errors.ShapeError, match="shape"):
-            several([probs, probs[:5]])
-    with pytest.raises(cal.errors.ArgumentError, match="temperature"):
-        ood.energy(LOGITS, temperature=0)
-    with raises(cal.errors.InputTypeError, "y_prob"):
-        ood.msp(cal.Predictions([1], [0.7], input="confidence"))
-    with pytest.raises(cal.errors.ProbabilityError):
-        ood.msp([[0.7, 0.7]])
-
-
 def test_mahalanobis_has_its_checked_values() -> None:
     plain = OodMahalanobis(shrinkage="none").fit(FEATURES, CLASSES)
     near(plain.score(ASKED), [2, 50, 50])
@@ -112,12 +91,6 @@ def test_mahalanobis_shrinks_where_it_must() -> None:
     twice = np.column_stack([f, f[:, 0]])
     assert np.isfinite(OodMahalanobis().fit(twice, y).score(twice)).all()
     assert np.isfinite(OodMahalanobis(shrinkage="ridge").fit(twice, y).score(twice)).all()
-    with pytest.raises(cal.errors.UndefinedMetricError, match="singular"):
-        OodMahalanobis(shrinkage="none").fit(rng.normal(size=(3, 6)), np.zeros(3))
-    with pytest.raises(
-        cal.errors.UndefinedMetricError, match="OodMahalanobis: the features are constant within classes"
-    ):
-        OodMahalanobis().fit(np.ones((4, 2)), [0, 0, 1, 1])
 
 
 def test_neighbours_have_their_checked_values() -> None:
@@ -137,20 +110,6 @@ def test_neighbours_are_the_literal_ones(d: int, normalise: bool) -> None:
     np.testing.assert_allclose(OodKnn(normalise=normalise, k=500).fit(f).score(asked), distance[:, -1], rtol=1e-9)
     own = np.sort(np.linalg.norm(a[:, None] - a, axis=2), axis=1)
     np.testing.assert_allclose(fitted.score(f, exclude_self=True), own[:, 7], rtol=1e-9)
-
-
-def test_bad_features_are_named() -> None:
-    with pytest.raises(cal.errors.InputError, match="length 0"):
-        OodKnn().fit([[0.0, 0.0], [1.0, 1.0]])
-    with raises(cal.errors.InputError, "features"):
-        OodKnn().fit([[math.nan, 0.0], [1.0, 1.0]])
-    for unfitted in (OodKnn(), OodMahalanobis(), OodDetector()):
-        with pytest.raises(cal.errors.NotFittedError, match="fit"):
-            unfitted.score(ASKED)
-    with pytest.raises(cal.errors.ShapeError, match="columns"):
-        OodMahalanobis().fit(FEATURES, CLASSES).score([[1.0]])
-    with pytest.raises(cal.errors.ShapeError, match="y"):
-        OodMahalanobis().fit(FEATURES, [0, 1])
 
 
 def test_evaluation_has_its_checked_values() -> None:
@@ -186,11 +145,14 @@ def test_evaluation_is_the_literal_one(seed: int) -> None:
 
 def test_the_bootstrap_is_that_of_rows() -> None:
     """Places drawn at once have the distribution of rows drawn one by one."""
-    from calibrant.decision.ood.detection import _false_positives, _resampled
+    from calibrant.decision.ood.detection import _resampled
+
+    def false_positives(kept: np.ndarray, other: np.ndarray) -> float:
+        return float((other <= np.sort(kept)[math.ceil(0.95 * len(kept)) - 1]).mean())
 
     rng = np.random.default_rng(0)
     inside, outside = rng.normal(size=50), rng.normal(1, 1, 40)
-    slow = [_false_positives(rng.choice(inside, 50), rng.choice(outside, 40), 0.95)[1] for _ in range(3000)]
+    slow = [false_positives(rng.choice(inside, 50), rng.choice(outside, 40)) for _ in range(3000)]
     assert stats.ks_2samp(slow, _resampled(inside, outside, 0.95, 3000, 1)).pvalue > 1e-3
 
 
@@ -227,10 +189,6 @@ def test_new_rows_are_tested() -> None:
     assert shifted.auroc > 0.7
     pvalues = [OodDetector(rng=i).test(reference, rng.normal(size=(60, 2)), n_resamples=19).pvalue for i in range(8)]
     assert np.mean(pvalues) > 0.2
-    with pytest.raises(cal.errors.UndefinedMetricError, match="folds"):
-        OodDetector().fit(reference, reference[:3])
-    with pytest.raises(cal.errors.InputTypeError, match="model"):
-        OodDetector(model=3)
 
 
 def test_a_rate_of_no_false_positive_has_an_upper_bound() -> None:

@@ -169,7 +169,9 @@ def evaluate(
     check_choice(interval, "interval", ("logit", "wald"))
     auroc, variance = delong(far, near)
     kept, other = (near, far) if positive == "in" else (-far, -near)
-    threshold, fpr = _false_positives(kept, other, tpr)
+    place = math.ceil(tpr * len(kept) - 1e-9) - 1
+    threshold = float(np.partition(kept, place)[place])
+    fpr = float((other <= threshold).mean())
     draws = _resampled(kept, other, tpr, check_whole(n_resamples, "n_resamples"), seed_of(rng))
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]).tolist()
     # If no row or every row is a false positive, all replicates agree: an exact bound takes the place of the quantile.
@@ -232,13 +234,6 @@ def average_precision(positives: Floats, negatives: Floats) -> float:
     hits = np.bincount(place[: len(positives)], minlength=len(values)).astype(np.float64)
     rows = np.bincount(place, minlength=len(values))
     return float((hits * np.cumsum(hits) / np.cumsum(rows)).sum()) / len(positives)
-
-
-def _false_positives(kept: Floats, other: Floats, tpr: float) -> tuple[float, float]:
-    """The smallest threshold at or below which at least `tpr` of `kept` lie, and the share of `other` there."""
-    place = math.ceil(tpr * len(kept) - 1e-9) - 1
-    threshold = float(np.partition(kept, place)[place])
-    return threshold, float((other <= threshold).mean())
 
 
 def _resampled(kept: Floats, other: Floats, tpr: float, count: int, seed: int) -> Floats:

@@ -90,13 +90,11 @@ def _area(table: BinTable, side: int, measure: str) -> float:
     if measure == "density":
         return math.fsum(np.maximum(side * table.excess, 0)) / table.total
     kept = ~table.empty
-    return _polyline_area(table.mean_score[kept], side * table.gap[kept])
-
-
-def _polyline_area(x: Floats, gap: Floats) -> float:
-    """Compute the area of the positive part of the piecewise linear `gap` over `x`, splitting pieces at zero crossings."""
-    area = 0.0
-    for width, left, right in zip(np.diff(x).tolist(), gap[:-1].tolist(), gap[1:].tolist(), strict=True):
+    # The area of the positive part of the piecewise linear gap, whose pieces are split at zero crossings.
+    gap, area = side * table.gap[kept], 0.0
+    for width, left, right in zip(
+        np.diff(table.mean_score[kept]).tolist(), gap[:-1].tolist(), gap[1:].tolist(), strict=True
+    ):
         if left >= 0 and right >= 0:
             area += width * (left + right) / 2
         elif left > 0 or right > 0:

@@ -72,7 +72,10 @@ def gece(
 
     if distance != "interval":
         return Binned(view, _probabilities, value, rule, cell, of_excess=True)
-    column = _score_column(view)
+    column = view.score_column
+    if column is None:
+        problem = f"'interval' requires one score per row, and {view.lens!r} has several"
+        raise ArgumentError("distance", problem, "use lens='top_label'")
 
     def of_event(block: Block) -> tuple[Floats, Places]:
         return block.probs[:, [column]], np.full((len(block.probs), 1), column)
@@ -196,16 +199,6 @@ def _absolute_deviations(
     centre, residue = mean[small, None], np.arange(size)
     away = residue + size * np.rint((centre - residue) / size) - centre
     return math.fsum((np.abs(away) * chance).sum(axis=1))
-
-
-def _score_column(view: VectorView) -> int:
-    if view.score_column is None:
-        raise ArgumentError(
-            "distance",
-            f"'interval' requires one score per row, and {view.lens!r} has several",
-            "use lens='top_label'",
-        )
-    return view.score_column
 
 
 def _outside(target: Floats, bounds: Any) -> Floats:

@@ -129,7 +129,15 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
         if found is not None:
             return found
     score, outcome, weight = _sorted_rows(view, "ece_knn")
-    reached = _reached(view, score, k)
+    # For how many of the sorted rows the nearest neighbours and the row itself begin at or before each; the first entry is 0. Neighbours are
+    # a run [s, s + k]; it moves up while its lowest score is farther away than the next one above it.
+    reached = np.empty(n - k + 1, np.intp)
+    reached[0], reached[-1] = 0, n
+    middle = score[: n - k - 1] + score[k + 1 :]
+    middle += 1e-12
+    middle *= 0.5
+    # The run contains the row itself, also among more than k tied ones.
+    np.minimum(view.rows_up_to(middle), np.arange(k + 1, n), out=reached[1:-1])
     if weight is not None and weight.max() > WIDE * weight.min():
         error = _over_windows(
             lambda w, gap: np.abs((w * gap).sum(axis=1)) / w.sum(axis=1), k + 1, weight, score - outcome
@@ -144,20 +152,6 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
     mass = _sums(weight)
     error /= mass[k + 1 :] - mass[: n - k]
     return accurate_sum(error * np.diff(mass[reached])) / accurate_sum(weight)
-
-
-def _reached(view: View, score: Floats, k: int) -> NDArray[np.intp]:
-    """Return for how many of the sorted rows the `k` nearest neighbours and the row itself begin at or before each; the first entry is 0."""
-    n = len(score)
-    reached = np.empty(n - k + 1, np.intp)
-    reached[0], reached[-1] = 0, n
-    # Neighbours are a run [s, s + k]; it moves up while its lowest score is farther away than the next one above it.
-    middle = score[: n - k - 1] + score[k + 1 :]
-    middle += 1e-12
-    middle *= 0.5
-    # The run contains the row itself, also among more than k tied ones.
-    np.minimum(view.rows_up_to(middle), np.arange(k + 1, n), out=reached[1:-1])
-    return reached
 
 
 def _mean_of_counts(view: View, n: int, k: int) -> float | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...binning.partition import bin_of_ranks
 from ...errors import InputTypeError, UndefinedMetricError
+from ...input.predictions import Predictions
 from ...util.checks import check_whole
 from ...views.view import View
 from ..kernel.neighbours import standardised
@@ -46,7 +47,7 @@ def mcm(
 ) -> float:
     """Largest range of cumulative differences over all rows and each subpopulation, relative to its standard deviation."""
     sorted_rows = _SortedRows(view)
-    worst, own = sorted_rows.worst(None, 0)
+    worst, own, _ = sorted_rows.worst(None, 0)
     for cell, least in partitions_of(view, subpopulations, depth, cuts, min_size):
         worst = max(worst, sorted_rows.worst(cell, least)[0])
     if scale == "sigma":
@@ -77,8 +78,8 @@ class _SortedRows:
             self.variance *= self.weight**2 if view.weight_kind == "importance" else self.weight
             self.units = self.weight if view.weight_kind == "counts" else None
 
-    def worst(self, cell: Cells | None, least: int) -> tuple[float, float]:
-        """Compute the largest ratio of path range to standard deviation over cells of at least `least` rows, and that of the first cell.
+    def worst(self, cell: Cells | None, least: int) -> tuple[float, float, int]:
+        """Compute the largest ratio of path range to standard deviation over cells of at least `least` rows, the deviation of the first cell, and the worst cell.
 
         Rows of a negative cell belong to none; None is one cell of all rows.
         """
@@ -95,7 +96,7 @@ class _SortedRows:
             outside = int(np.searchsorted(cell, 0))
             rows, cell = rows[outside:], cell[outside:]
             if not len(rows):
-                return 0.0, 0.0
+                return 0.0, 0.0, -1
             score, last = score[rows], np.append(cell[1:] != cell[:-1], True)
             new = last[:-1] | (score[1:] != score[:-1])
         last[-1] = True
@@ -113,7 +114,47 @@ class _SortedRows:
         chance = np.sqrt(np.add.reduceat(self.variance[rows], start))
         none = np.where(spread <= 1e-12 * mass, 0.0, math.inf)
         ratio = np.divide(spread, chance, out=none, where=chance > 0)
-        return float(ratio[units >= least].max(initial=0.0)), float(chance[0] / mass[0])
+        ratio = np.where(units >= least, ratio, 0.0)
+        worst = int(ratio.argmax())
+        return float(ratio[worst]), float(chance[0] / mass[0]), 0 if cell is None else int(cell[start[worst]])
+
+
+def worst_subpopulation(view: View, **options: Any) -> str:
+    """Return the subpopulation in which `mcm` is attained as a group or as conditions on features."""
+    assert view.rows is not None
+    sorted_rows = _SortedRows(view)
+    (worst, _, _), name = sorted_rows.worst(None, 0), "all rows"
+    for cell, least in partitions_of(view, **{key: value for key, value in options.items() if key != "scale"}):
+        ratio, _, code = sorted_rows.worst(cell, least)
+        if ratio > worst:
+            worst = ratio
+            is_group = cell is view.rows.groups
+            name = str(view.rows.group_names[code]) if is_group else _conditions(view.rows, cell == code)
+    return name
+
+
+def _conditions(rows: Predictions, inside: NDArray[np.bool_]) -> str:
+    """Ranges of as few features as possible that only these rows have."""
+    assert rows.features is not None
+    values = rows.features
+    low, high = values[inside].min(axis=0), values[inside].max(axis=0)
+    outside = (values < low) | (values > high)
+    violated = outside.sum(axis=1)
+    kept = []
+    for place in np.argsort(outside.sum(axis=0), kind="stable").tolist():
+        if ((violated - outside[:, place] == 0) == inside).all():
+            violated = violated - outside[:, place]
+        else:
+            kept.append(place)
+    names = rows.feature_names or tuple(f"x{place}" for place in range(values.shape[1]))
+    texts = []
+    for place in sorted(kept):
+        first, last = (f"{each[place]:.6g}" for each in (low, high))
+        least, most = low[place] <= values[:, place].min(), high[place] >= values[:, place].max()
+        between = f"{names[place]} ≤ {last}" if least else f"{first} ≤ {names[place]} ≤ {last}"
+        text = f"{names[place]} ≥ {first}" if most else between
+        texts.append(f"{names[place]} = {first}" if low[place] == high[place] else text)
+    return " and ".join(texts)
 
 
 def partitions_of(
@@ -167,7 +208,14 @@ def _tree_levels(view: View, features: Floats, depth: int | None, min_size: int)
     level = 0
     while columns.shape[1] and len(rows) and (depth is None or level < depth):
         code, weight = cell[rows], view.weights[rows]
-        value = columns[rows, _widest(columns[rows], weight, code)[code]]
+        mass = np.bincount(code, weight)
+        variance = np.empty((len(mass), columns.shape[1]))
+        for place, column in enumerate(columns[rows].T):
+            centred = column - (np.bincount(code, weight * column) / mass)[code]
+            variance[:, place] = np.bincount(code, weight * centred**2) / mass
+        # The first among the features with the largest variance of each node.
+        widest = np.argmax(variance >= variance.max(axis=1, keepdims=True) * (1 - SAME), axis=1)
+        value = columns[rows, widest[code]]
         half = 2 * code + (value >= _upper_middles(value, weight, code)[code])
         size = np.bincount(half, units[rows], 2 * (int(code.max()) + 1)).reshape(-1, 2)
         split = (size.min(axis=1) >= min_size)[code]
@@ -177,16 +225,6 @@ def _tree_levels(view: View, features: Floats, depth: int | None, min_size: int)
             cell[rows] = np.unique(half[split], return_inverse=True)[1].ravel()
             yield cell
         level += 1
-
-
-def _widest(columns: Floats, weight: Floats, code: Cells) -> Cells:
-    """Return the feature with the largest variance of each node, the first among ties."""
-    mass = np.bincount(code, weight)
-    variance = np.empty((len(mass), columns.shape[1]))
-    for place, column in enumerate(columns.T):
-        centred = column - (np.bincount(code, weight * column) / mass)[code]
-        variance[:, place] = np.bincount(code, weight * centred**2) / mass
-    return np.argmax(variance >= variance.max(axis=1, keepdims=True) * (1 - SAME), axis=1)
 
 
 def _upper_middles(value: Floats, weight: Floats, code: Cells) -> Floats:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...curves.curves import Beta, beta, beta_features, fit_line
+from ...curves.curves import beta, beta_features, fit_line
 from ...curves.logistic_regression import (
     CLIP,
     Groups,
@@ -114,7 +114,12 @@ def sbct(view: View, *, statistic: Literal["lr", "l2"] = "lr") -> float:
         return _limit(groups, statistic)
     if statistic == "l2":
         return accurate_sum(groups.weight * np.square(curve(groups.score) - groups.score)) / view.total
-    moved, softened = _moved(curve, groups.score)
+    # The change of the log-odds and of ln(1 + odds) by the curve, as differences, which keeps digits for calibrated forecasts.
+    low, high = beta_features(groups.score)
+    moved = (curve.a - 1) * low + (curve.b - 1) * high + curve.c
+    near = np.clip(moved, -1, 1)
+    softened = np.log1p(np.exp(low) * np.expm1(near))
+    softened = np.where(near == moved, softened, np.logaddexp(0, low + high + moved) - np.logaddexp(0, low + high))
     return max(0.0, 2 * accurate_sum(groups.events * moved - groups.weight * softened))
 
 
@@ -130,16 +135,6 @@ def _limit(groups: Groups, statistic: str) -> float:
     return max(0.0, 2 * accurate_sum(events + others))
 
 
-def _moved(curve: Beta, score: Floats) -> tuple[Floats, Floats]:
-    """Compute the change of the log-odds and of ln(1 + odds) by the curve, as differences, which keeps digits for calibrated forecasts."""
-    low, high = beta_features(score)
-    moved = (curve.a - 1) * low + (curve.b - 1) * high + curve.c
-    near = np.clip(moved, -1, 1)
-    softened = np.log1p(np.exp(low) * np.expm1(near))
-    far = np.logaddexp(0, low + high + moved) - np.logaddexp(0, low + high)
-    return moved, np.where(near == moved, softened, far)
-
-
 Covariance = Literal["null", "HC0", "HAC", "ols"]
 
 
@@ -153,7 +148,12 @@ def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None)
     score, outcome = view.score[ordered], view.outcome[ordered]
     weight = view.weights[ordered] * (view.effective_size / view.total)
     own = weight if view.weight_kind != "importance" else weight**2
-    basis = _parabola(score, weight)
+    # Columns that span 1, p and p^2 (fewer if fewer scores are distinct), orthonormal under the weights.
+    root = np.sqrt(weight)[:, None]
+    orthonormal, triangle = np.linalg.qr(root * np.vander(score, min(3, len(np.unique(score))), increasing=True))
+    if (np.abs(np.diag(triangle)) <= 1e-10 * np.sqrt(np.square(triangle).sum(axis=0))).any():
+        raise UndefinedMetricError("pws", "the scores are nearly constant, so the parabola is not identified")
+    basis = np.asarray(orthonormal / root)
     drift = basis.T @ (weight * (score - outcome))
     if covariance == "null":
         spread = np.sqrt(own * view.variance[ordered])
@@ -165,16 +165,6 @@ def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None)
         return _distance(drift, np.sqrt(np.maximum(value, 0))[:, None] * vector.T)
     noise = np.abs(left) if covariance == "HC0" else _deviation(left, weight, basis.shape[1])
     return _distance(drift, (np.sqrt(own) * noise)[:, None] * basis)
-
-
-def _parabola(score: Floats, weight: Floats) -> Floats:
-    """Return columns that span 1, p and p^2 (fewer if fewer scores are distinct), orthonormal under the weights."""
-    columns = np.vander(score, min(3, len(np.unique(score))), increasing=True)
-    root = np.sqrt(weight)[:, None]
-    orthonormal, triangle = np.linalg.qr(root * columns)
-    if (np.abs(np.diag(triangle)) <= 1e-10 * np.sqrt(np.square(triangle).sum(axis=0))).any():
-        raise UndefinedMetricError("pws", "the scores are nearly constant, so the parabola is not identified")
-    return np.asarray(orthonormal / root)
 
 
 def _deviation(left: Floats, weight: Floats, columns: int) -> float:

@@ -178,6 +178,15 @@ def fott_isotonic(view: View, *, norm: float = 1) -> float:
     return _of_curve(view, lambda: curves.isotonic(view), norm)
 
 
+@metric("CORP miscalibration", range=(0, 1), ideal=0, cite="dimitriadis2021")
+def corp_mcb(view: View) -> float:
+    """Brier score minus that of the isotonic calibration curve fitted on these rows."""
+    groups = groups_of(view)
+    score, rate = groups.score, curves.isotonic_of_groups(groups)(groups.score)
+    saved = (score - rate) * (score + rate - 2 * groups.rate)
+    return max(0.0, accurate_sum(groups.weight * saved) / accurate_sum(groups.weight))
+
+
 @metric("Expected calibration error, fit on the test, spline", range=(0, 1), ideal=0, cite="gupta2021")
 def fott_spline(view: View, *, knots: int = 6, norm: float = 1) -> float:
     """Mean distance between the score and a calibration curve from a spline of the cumulative differences of these rows."""

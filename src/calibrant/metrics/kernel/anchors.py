@@ -133,7 +133,13 @@ def neighbours_for_power(anchor: Floats, eps: float, power: float, alpha: float,
         return most
     # In order of size, so that the order of the classes does not matter.
     truth = np.sort(anchor)[::-1]
-    strength = _strengths(truth, eps)
+    # The noncentrality per row of each deviation: the sum over classes of (change)^2 / probability.
+    way = np.random.default_rng(0).dirichlet(np.ones(len(truth)), DRAWS) - truth
+    way /= np.sqrt(np.square(way).sum(axis=1, keepdims=True))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        room = np.where(way < 0, -truth / way, np.inf).min(axis=1)
+    change = np.square(way * np.minimum(eps, room)[:, None])
+    strength = np.minimum((change / np.maximum(truth, SMALLEST)).sum(axis=1), CERTAIN)
     threshold = chdtri(len(truth) - 1, alpha)
 
     def expected_power(k: int) -> float:
@@ -145,17 +151,6 @@ def neighbours_for_power(anchor: Floats, eps: float, power: float, alpha: float,
         middle = (low + high) // 2
         low, high = (low, middle) if expected_power(middle) >= power else (middle + 1, high)
     return low
-
-
-def _strengths(truth: Floats, eps: float) -> Floats:
-    """Compute the noncentrality per row for each deviation: the sum over classes of (change)^2 / probability."""
-    goals = np.random.default_rng(0).dirichlet(np.ones(len(truth)), DRAWS)
-    way = goals - truth
-    way /= np.sqrt(np.square(way).sum(axis=1, keepdims=True))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        room = np.where(way < 0, -truth / way, np.inf).min(axis=1)
-    change = np.square(way * np.minimum(eps, room)[:, None])
-    return np.minimum((change / np.maximum(truth, SMALLEST)).sum(axis=1), CERTAIN)
 
 
 def _labels_near(anchor: Floats, place: Floats, size: Floats, labels: Floats, k: int) -> Floats:

@@ -204,7 +204,14 @@ def dkde(view: VectorView, *, bandwidth: float | str = "likelihood", norm: float
     """Mean distance between each forecast and the leave-one-out Dirichlet kernel regression of the labels."""
     exponent = _exponent(norm)
     check_company(view)
-    probs, ties = _vector_ties(view)
+    # The distinct forecasts in lexicographic order, and the rows of each.
+    block = view.block(0, view.n)
+    order = np.lexsort(block.probs.T[::-1])
+    probs = block.probs[order]
+    new = np.append(True, (probs[1:] != probs[:-1]).any(axis=1))
+    start = np.append(np.flatnonzero(new), view.n)
+    ties = group_rows(start, view.weights[order], block.targets[order], view.weight_kind == "importance")
+    probs = probs[new]
     count = len(probs)
     kernel = DirichletKernel(probs, width_of(bandwidth, ["likelihood"], lambda _: _likeliest_vector(probs, ties)))
     own = kernel.at_own
@@ -218,17 +225,6 @@ def dkde(view: VectorView, *, bandwidth: float | str = "likelihood", norm: float
 
     step = rows_per_block(max(count, view.k), TILE)
     return math.fsum(map_blocks(work, count, step, columns=count)) / view.total
-
-
-def _vector_ties(view: VectorView) -> tuple[Floats, Ties]:
-    """Return the distinct forecasts in lexicographic order, and the rows of each."""
-    block = view.block(0, view.n)
-    order = np.lexsort(block.probs.T[::-1])
-    probs = block.probs[order]
-    new = np.append(True, (probs[1:] != probs[:-1]).any(axis=1))
-    start = np.append(np.flatnonzero(new), view.n)
-    ties = group_rows(start, view.weights[order], block.targets[order], view.weight_kind == "importance")
-    return probs[new], ties
 
 
 def _likeliest_vector(probs: Floats, ties: Ties) -> float:

@@ -175,7 +175,10 @@ def _warn_of_order(view: VectorView) -> None:
     probs = view.raw_probs
     columns = {"labels": view.labels, "scores": probs if probs.ndim == 1 else probs.max(axis=1)}
     for name, values in columns.items():
-        if values is not None and view.n >= ROWS_IN_ORDER and _is_sorted(values):
+        if values is None or view.n < ROWS_IN_ORDER:
+            continue
+        before, after = values[:-1], values[1:]
+        if (before != after).any() and ((before <= after).all() or (before >= after).all()):
             warn_caller(
                 CalibrantWarning(
                     "skce_ul",
@@ -191,11 +194,6 @@ def _warn_of_order(view: VectorView) -> None:
                 "use skce_uq or use lens='top_k:5'",
             )
         )
-
-
-def _is_sorted(values: Any) -> bool:
-    before, after = values[:-1], values[1:]
-    return bool((before != after).any() and ((before <= after).all() or (before >= after).all()))
 
 
 @metric(

@@ -65,7 +65,8 @@
   /** Curves and points of the sides, and what they are drawn against; bands are those of the selected side. */
   function chartData(name) {
     const places = shownSides(name);
-    const put = onLogits(name) ? logit : (value) => value;
+    const floor = onLogits(name) ? leastLogit(places.map((place) => series(place).charts[name])) : 0;
+    const put = onLogits(name) ? (value) => Math.max(floor, logit(value)) : (value) => value;
     const found = { reference: [], band: [], lines: [], spans: [], points: [] };
     for (const place of places) {
       const columns = series(place).charts[name];
@@ -82,14 +83,16 @@
     return found;
   }
 
+  /** Where logit axes begin: at half of the smallest score, so that an observed rate of 0 lies at their edge. */
+  const leastLogit = (charts) => logit(Math.min(1, ...charts.flatMap((columns) => columns.x).filter((value) => value)) / 2);
+
   /** The lines that a chart is read against. */
   function references(kind, charts, put) {
     if (charts.length === 0) return [];
     if (kind === "diagonal") {
       const values = charts.flatMap((columns) => ["x", "y", "high"].flatMap((key) => columns[key] || [])).filter((value) => value);
       const end = ROUND_ENDS.find((each) => Math.max(...values) <= each) || 1;
-      const start = put === logit ? Math.min(...values) / 2 : 0;
-      return [start, end].map((at) => ({ x: put(at), y: put(at), what: "" }));
+      return [0, end].map((at) => ({ x: put(at), y: put(at), what: "" }));
     }
     const [{ x, reference = [] }] = charts;
     const floor = Math.min(...charts.flatMap((columns) => columns.y));
@@ -388,6 +391,7 @@
     listen();
     await draw("lines", "diagram", chartData(state.diagram), signalsOf(state.diagram));
     await draw("scores", "scores", scoreData());
+    for (const [place, { name, data: sources }] of data.features.entries()) await draw("feature", `feature-${place}`, sources, { xTitle: name });
     showAll();
     await drawn.last;
   }

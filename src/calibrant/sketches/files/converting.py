@@ -7,15 +7,31 @@ import datetime
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...errors import FileError, MissingDependencyError
+from ...plugins import READERS, load
 from ...util.database import is_interrupt
 from ...util.files import check_unpacked, read_npz
 from ...util.temporary import process_folder
 
+KINDS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".duckdb": "duckdb",
+    ".db": "duckdb",
+}
+PACKED = (".gz", ".zst")
 EXCEL = (".xlsx", ".xlsm")
 ARROW = (".feather", ".arrow", ".ipc")
 ARRAYS = (".npz",)
@@ -27,7 +43,22 @@ _converted: dict[tuple[str, int], str] = {}
 
 def as_tables(paths: Sequence[str]) -> list[str]:
     """Files that DuckDB reads: each path itself, or a converted copy of a spreadsheet, an Arrow file or an archive of arrays."""
-    return [_convert(path) if Path(path).suffix.lower() in EXCEL + ARROW + ARRAYS else path for path in paths]
+    return [_convert(path) if is_converted(path) else path for path in paths]
+
+
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """The format of a file by its name; compression is ignored."""
+    name = Path(path)
+    inside = name.with_suffix("") if name.suffix.lower() in PACKED else name
+    return KINDS.get(inside.suffix.lower())
+
+
+def is_converted(path: str) -> bool:
+    """Whether a file is read from a converted copy; what no suffix of calibrant's own formats tells may be read by a plug-in."""
+    suffix = Path(path).suffix.lower()
+    if suffix in EXCEL + ARROW + ARRAYS:
+        return True
+    return kind_of(path) is None and (suffix in READERS or (load("readers") and suffix in READERS))
 
 
 def _convert(path: str) -> str:
@@ -39,7 +70,7 @@ def _convert(path: str) -> str:
         target = folder / f"{Path(path).name}.{'csv' if is_excel else 'parquet'}"
         try:
             convert = _from_excel if is_excel else _from_arrays if suffix in ARRAYS else _from_arrow
-            convert(path, target)
+            (convert if suffix in EXCEL + ARROW + ARRAYS else _from_reader)(path, target)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -148,13 +179,37 @@ def _from_arrays(path: str, target: Path) -> None:
 
     Arrays that have not as many rows as the longest, such as the names of the classes, are left out.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
     arrays = {name: array for name, array in read_npz(path).items() if array.ndim in (1, 2)}
     rows = max(map(len, arrays.values()), default=0)
     if not rows:
         raise FileError(path, "has no arrays of rows", "write labels and probabilities with numpy.savez")
+    _write_arrays({name: array for name, array in arrays.items() if len(array) == rows}, target)
+
+
+def _from_reader(path: str, target: Path) -> None:
+    """Write what the reader of a plug-in returns, a frame or a mapping of columns, as Parquet."""
+    import narwhals as nw
+    import pyarrow.parquet as parquet
+
+    read = READERS[Path(path).suffix.lower()]
+    try:
+        table = read(path)
+        if not isinstance(table, Mapping):
+            parquet.write_table(nw.from_native(table, eager_only=True).to_arrow(), target)
+            return
+        arrays = {str(name): np.asarray(values) for name, values in table.items()}
+        _write_arrays(arrays, target)
+    except FileError:
+        raise
+    except Exception as error:
+        problem = f"cannot be read by {read.__module__}.{read.__qualname__} ({type(error).__name__}: {error})"
+        raise FileError(path, problem, "check the file and the plug-in") from error
+
+
+def _write_arrays(arrays: Mapping[str, np.ndarray], target: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
     columns = {}
     for name, array in arrays.items():
         values = array.reshape(-1)
@@ -162,7 +217,6 @@ def _from_arrays(path: str, target: Path) -> None:
             values = values.astype(str).astype(object)
         elif values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
             values = values.astype("float32" if values.dtype.itemsize == 2 else "float64")
-        if len(array) == rows:
-            column = pa.array(values)
-            columns[name] = column if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(column, array.shape[1])
+        column = pa.array(values)
+        columns[name] = column if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(column, array.shape[1])
     parquet.write_table(pa.table(columns), target)

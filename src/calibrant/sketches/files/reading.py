@@ -25,20 +25,8 @@ from ...input.expressions import check_expression, condition_error, first_line, 
 from ...util.database import connect, is_interrupt
 from ...util.files import read_start
 from .columns import EXACT
-from .converting import as_tables, original_of
+from .converting import KINDS, as_tables, kind_of, original_of
 
-KINDS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".duckdb": "duckdb",
-    ".db": "duckdb",
-}
 # Columns added while reading: the file of a row, under a name that no file uses, and its row number.
 FILE, ROW = "file that calibrant reads", "file_row_number"
 # Text formats, whose probabilities are rounded to their last printed digit.
@@ -53,7 +41,6 @@ READERS: dict[str, tuple[str, ...]] = {
 }
 # Quotes as in RFC 4180. Only where the first rows contradict them does DuckDB detect others, so that the first quoted field may be far below.
 QUOTES = ("quote = '\"'", "escape = '\"'")
-PACKED = (".gz", ".zst")
 
 # The SQL condition for digits that are not a number: a code such as 01123, or an id with more digits than an integer has.
 _CODE = "regexp_matches({0}, '^\\s*[+-]?(0\\d|\\d{{19}})')"
@@ -292,10 +279,12 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
             raise FileError(original_of(name), "is empty (0 bytes)", "check the program that wrote it")
     if not paths:
         raise FileError("source", "is empty", "give a path, a pattern or a list of them")
-    once: dict[tuple[int, int], str] = {}
+    once: dict[tuple[int, int | str], str] = {}
     for name in paths:
         status = Path(name).stat()
-        once.setdefault((status.st_dev, status.st_ino), name)
+        once.setdefault(
+            (status.st_dev, status.st_ino or os.path.realpath(name)), name
+        )  # 0 where a file system has no numbers, as on Windows
     return as_tables(list(once.values()))
 
 
@@ -545,13 +534,6 @@ def _attach_table(connection: Any, paths: list[str], table: str | None) -> str:
         tables = f"; the tables are {', '.join(held[:20])}" if held else ""
         raise FileError(paths[0], problem + tables, "pass table" if held else "")
     return f"data.{quoted(table)}"
-
-
-def kind_of(path: str | os.PathLike[str]) -> str | None:
-    """The format of a file by its name; compression is ignored."""
-    name = Path(path)
-    inside = name.with_suffix("") if name.suffix.lower() in PACKED else name
-    return KINDS.get(inside.suffix.lower())
 
 
 def common_kind(paths: list[str], format: str | None, find: Callable[[str], str | None] | None = None) -> str:

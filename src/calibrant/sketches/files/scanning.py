@@ -187,7 +187,12 @@ def _add_batches(
     own = rows.connection.cursor()  # after an error the connection stays free to look for its cause
     try:
         for batch in _read_ahead(batches(own.sql(query), BATCH_ROWS)):
-            predictions = _predictions(batch, scores)
+            if batch is None:
+                raise ProbabilityError("prob", "a probability, label or group is missing")
+            label, *probs = batch[: 1 + len(scores.probs)]
+            label = label if label.dtype == np.uint8 else label.astype(np.int64)
+            score = probs[0] if len(probs) == 1 else np.column_stack(probs)
+            predictions = Predictions(label, score, normalize=len(probs) > 1 and scores.tolerance)
             if sums is None:
                 part = Sketches.of(predictions, lenses=coded, scores=row_scores)
                 total = part if total is None else total.merge(part)
@@ -234,13 +239,3 @@ def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
         while (batch := waiting.result()) is not END:
             waiting = ahead.submit(next, batches, END)
             yield batch
-
-
-def _predictions(batch: list[Any] | None, scores: Scores) -> Predictions:
-    if batch is None:
-        raise ProbabilityError("prob", "a probability, label or group is missing")
-    label, *probs = batch[: 1 + len(scores.probs)]
-    label = label if label.dtype == np.uint8 else label.astype(np.int64)
-    if len(probs) == 1:
-        return Predictions(label, probs[0])
-    return Predictions(label, np.column_stack(probs), normalize=scores.tolerance)

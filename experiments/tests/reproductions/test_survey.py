@@ -1,0 +1,147 @@
+"""The study of the survey: its short form runs, its own formulas are right, and the page says what was found."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+from scipy import stats
+
+import calibrant as cal
+from calibrant.inference import simulation as simulate
+from experiments.reproductions import (
+    survey,
+    survey_bias,
+    survey_bias_page,
+    survey_cases,
+    survey_families,
+    survey_figures,
+    survey_ranking,
+)
+from experiments.reproductions.study import Study, as_page, data_folder
+from experiments.reproductions.survey_data import Rows, answers, halves, read
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("survey")
+
+
+@pytest.fixture(scope="module")
+def small(pictures: Path) -> Study:
+    return survey.run(True, data_folder(), pictures)
+
+
+@pytest.mark.deep
+def test_every_part_is_there_and_every_picture_drawn(small: Study, pictures: Path) -> None:
+    keys = [part.key for part in small.parts]
+    assert keys[:4] == ["curve", "line", "bars", "roof"]
+    assert keys[-2:] == ["families", "properties"]
+    assert {"bias", "other_bias"} < set(keys)
+    if data_folder() is not None:
+        assert keys[-7:-2] == ["classwise", "multiclass", "direction", "local", "analysis"]
+    for part in small.parts:
+        assert part.rows or part.tables
+        for name, caption in part.pictures:
+            assert caption.endswith(".")
+            assert 5_000 < (pictures / name).stat().st_size < 150_000
+
+
+@pytest.mark.deep
+def test_nothing_breaks_a_table(small: Study) -> None:
+    page = as_page(small)
+    for block in page.split("\n\n"):
+        if block.startswith("|"):
+            widths = {line.count("|") for line in block.splitlines()}
+            assert len(widths) == 1, block.splitlines()[0]
+
+
+def test_without_data_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert survey_cases.parts(True, None, tmp_path) == []
+    assert not [scenario for scenario in survey_bias.scenarios(False, None) if scenario.real]
+    for module in (survey_figures, survey_bias_page, survey_ranking, survey_cases, survey_families):
+        monkeypatch.setattr(module, "parts", lambda *_: [])
+    assert "Real predictions were not at hand" in as_page(survey.run(True, None, tmp_path))
+
+
+def findings(biases: dict[int, list[float]]) -> survey_bias.Findings:
+    return survey_bias.Findings(0.1, {n: np.array(errors) for n, errors in biases.items()})
+
+
+def test_bias_and_who_is_least_biased() -> None:
+    close = findings({10: [0.0, 0.2], 20: [-0.01, 0.01]})
+    far = findings({10: [-0.3, -0.5], 20: [0.02, 0.04]})
+    found = {"one": {survey_bias.MEAN_GAP: {"close": close, "far": far}}}
+    assert close.bias(10) == pytest.approx(0.1)
+    assert close.rmse(10) == pytest.approx(math.sqrt(0.02))
+    assert far.spread(10) == pytest.approx(math.sqrt(0.02))
+    assert survey_bias.mean_size(found, survey_bias.MEAN_GAP, "far", 10, ["one"]) == pytest.approx(0.4)
+    assert survey_bias.least(found, survey_bias.MEAN_GAP, 20, ["one"]) == "close"
+    assert survey_bias.wins(found, "close", "far", ["one"]) == (2, 2)
+    assert survey_bias.wins(found, "far", "close", ["one"]) == (0, 2)
+
+
+def test_true_values_are_those_of_the_curves() -> None:
+    extreme = next(of for of in survey_bias.plain_scenarios(False) if of.name == "too extreme")
+    drawn = extreme.draw(200_000)
+    assert survey_bias.truth_of(extreme, survey_bias.MEAN_GAP, "ece") == pytest.approx(
+        drawn.calibration_error(), abs=5e-4
+    )
+    assert survey_bias.truth_of(extreme, survey_bias.SQUARE, "ce2_db") == pytest.approx(
+        survey_bias.truth_of(extreme, survey_bias.ROOT, "rmsce") ** 2
+    )
+
+
+def test_an_imitation_has_the_law_and_the_error_of_what_it_imitates() -> None:
+    drawn = cal.inference.make_miscalibrated(40_000, warp=simulate.temperature(1.6), distribution=(3, 2), rng=5)
+    like = survey_bias.fitted_scenario(Rows(drawn.y_true, drawn.y_prob), "like", "")
+    assert like.distribution == pytest.approx((3, 2), rel=0.05)
+    truth = cal.inference.true_calibration_error(simulate.temperature(1.6), (3, 2))
+    assert survey_bias.truth_of(like, survey_bias.MEAN_GAP, "ece") == pytest.approx(truth, abs=0.006)
+
+
+@pytest.mark.parametrize("error", [0.02, 0.1])
+def test_a_temperature_with_a_given_error(error: float) -> None:
+    k = survey_bias.temperature_of(error, (1, 1))
+    assert k > 1
+    assert cal.inference.true_calibration_error(simulate.temperature(k)) == pytest.approx(error, abs=1e-5)
+
+
+def test_spearman_is_that_of_scipy_with_ties_and_infinity() -> None:
+    first, second = np.array([0.1, 0.3, 0.3, np.inf, 0.2, np.inf]), np.array([1.0, 2.0, 5.0, 4.0, 4.0, 7.0])
+    ranked = np.array([1, 3.5, 3.5, 5.5, 2, 5.5])
+    assert survey_ranking.spearman(first, second) == pytest.approx(stats.spearmanr(ranked, second).statistic)
+    assert survey_ranking.spearman(np.zeros(6), second) == 0
+    matrix = survey_ranking.matrix_of(np.array([second, -second, first]))
+    assert matrix[0, 1] == pytest.approx(-1)
+    assert np.allclose(matrix, matrix.T)
+
+
+def test_true_errors_put_equal_scores_together() -> None:
+    drawn = cal.inference.make_miscalibrated(20_000, warp=simulate.temperature(2.0), rng=3)
+    assert survey_ranking.true_errors(drawn.y_prob, drawn.truth) == pytest.approx(drawn.calibration_error(), abs=1e-3)
+    halved = np.where(drawn.y_prob < 0.5, 0.25, 0.75)
+    by_hand = sum(abs(drawn.truth[halved == p].sum() - p * (halved == p).sum()) for p in (0.25, 0.75)) / len(drawn)
+    assert survey_ranking.true_errors(halved, drawn.truth) == pytest.approx(by_hand)
+
+
+def test_properties_are_measured() -> None:
+    assert survey_families.measured(cal.catalogue["ece"]) == (True, True, False)
+    assert survey_families.measured(cal.catalogue["brier"]) == (False, False, False)
+    assert survey_families.measured(cal.catalogue["skce_ul"]).order is True
+
+
+def test_real_rows_are_read(real_folder: Path) -> None:
+    for name in ("mmlu_llama31_8b_instruct", "f538_nba_games", "c10_vgg16_kumar"):
+        rows = read(real_folder, name)
+        assert np.abs(rows.p.sum(axis=1) - 1).max() < 1e-12
+        fit, test = halves(rows, 0, 1_000)
+        assert len(fit.y) == len(test.y) == 500
+    right = answers(real_folder, "top1_resnet110_c10")
+    assert right.y.mean() == pytest.approx(0.9356)

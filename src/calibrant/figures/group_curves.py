@@ -1,0 +1,156 @@
+"""Calibration curves of centres or folds, thin, with the curve of all of them and its bands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..clinical.performance import one_event
+from ..clinical.pooled_curves import PooledCurve
+from ..curves.flexible import fit_flexible
+from ..errors import GroupError
+from ..input.grouping import check_one_grouping
+from ..views.resolve import as_predictions
+from .base import Diagram, axis_names, finish, square
+from .canvas import PAPER_WIDTH, muted, new_ax
+from .models import legend_above
+from .styling import plots, series_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+# Shares of all risks between which the curves are given.
+ENDS = 0.01, 0.99
+WHAT = "curves of groups"
+
+
+@dataclass(frozen=True, repr=False)
+class GroupCurves(Diagram):
+    """Data of the calibration curves of groups.
+
+    Parameters
+    ----------
+    score : ndarray of shape (G,)
+        Predicted probabilities.
+    pooled : ndarray of shape (G,)
+        Curve of the mean centre, or of the rows of all folds.
+    low : ndarray of shape (G,) or None
+        Lower end of its confidence band, of centres.
+    high : ndarray of shape (G,) or None
+        Upper end of its confidence band.
+    prediction_low : ndarray of shape (G,) or None
+        Lower end of the band of a new centre.
+    prediction_high : ndarray of shape (G,) or None
+        Upper end of the band of a new centre.
+    curves : dict of str to ndarray of shape (G,)
+        Curve of each group; NaN outside of its scores.
+    level : float or None
+        Level of the bands.
+    """
+
+    score: Floats
+    pooled: Floats
+    low: Floats | None
+    high: Floats | None
+    prediction_low: Floats | None
+    prediction_high: Floats | None
+    curves: dict[str, Floats]
+    level: float | None
+
+    def _title(self) -> str:
+        bands = "" if self.level is None else f"; {100 * self.level:g}% confidence and prediction bands"
+        return f"Calibration curves of {len(self.curves)} groups and of all together{bands}"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        bands = ("low", "high", "prediction_low", "prediction_high") if self.low is not None else ()
+        return self._listed("score", "pooled", *bands) | {name: each.tolist() for name, each in self.curves.items()}
+
+    @plots
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the curve of each group as a thin line, the pooled one as a thick line, and its bands; keywords are those of the thick line."""
+        ax = new_ax(ax, width=PAPER_WIDTH, height=PAPER_WIDTH)
+        (look,) = series_of(ax, style, width=2.2)
+        square(ax)
+        for place, values in enumerate(self.curves.values()):
+            label = "one group" if place == 0 else None
+            ax.plot(self.score, values, color=muted(), linewidth=0.7, gid="groups", label=label)
+        if self.level is not None:
+            bands: list[tuple[Any, Any, float, str]] = [
+                (self.prediction_low, self.prediction_high, 0.15, "prediction"),
+                (self.low, self.high, 0.35, "confidence"),
+            ]
+            for low, high, alpha, name in bands:
+                shown: dict[str, Any] = {"color": look.color, "alpha": alpha, "linewidth": 0, "gid": name}
+                ax.fill_between(self.score, low, high, label=f"{name} band", **shown)
+        ax.plot(self.score, self.pooled, gid="curve", **look.line, label=look.named("all groups"))
+        finish(ax, *axis_names("binary"))
+        legend_above(ax)
+        return ax
+
+
+def curves_diagram(source: Any, y_prob: Any = None, *, knots: int = 3, points: int = 50) -> GroupCurves:
+    """Show the calibration curve of each centre or fold, and that of all.
+
+    The curves are restricted cubic splines of the log-odds. Of cross-validation folds, use it to see whether models of other folds are
+    calibrated alike; the spread of the thin curves is mostly that of few rows in a fold.
+
+    Parameters
+    ----------
+    source : PooledCurve, Predictions or array-like of shape (N,)
+        Result of `calibrant.clinical.pooled_curve`, for centres; or predictions with groups, such as those of
+        `calibrant.sklearn.cross_val_predictions`, of which the thick curve is that of all rows.
+    y_prob : array-like, optional
+        Predicted probabilities, if `source` are labels.
+    knots : int, default 3
+        Knots of the splines, of predictions.
+    points : int, default 50
+        Number of scores at which the curves are computed, of predictions.
+
+    Returns
+    -------
+    GroupCurves
+        ``score``, ``pooled``, ``curves`` and, of centres, the bands. ``plot()`` draws them.
+
+    Raises
+    ------
+    GroupError
+        If the predictions have no groups.
+
+    See Also
+    --------
+    calibrant.clinical.pooled_curve : Curve of the mean centre.
+    calibrant.reliability_diagram : One curve, or those of several models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import calibrant as cal
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=1000)
+    >>> preds = cal.Predictions(rng.random(1000) < p, p, groups=np.arange(1000) % 5)
+    >>> sorted(cal.figures.curves_diagram(preds).curves)
+    ['0', '1', '2', '3', '4']
+    """
+    if isinstance(source, PooledCurve):
+        found = source
+        bands = found.low, found.high, found.prediction_low, found.prediction_high
+        return GroupCurves(found.score, found.estimate, *bands, found.curves, found.level)
+    p = as_predictions(source, y_prob)
+    check_one_grouping(p, WHAT)
+    if p.groups is None:
+        raise GroupError("groups", "are required", "pass Predictions(..., groups=...)")
+    view = one_event(p, "auto", WHAT, ("binary", "confidence"))
+    first, last = np.quantile(view.score, ENDS).tolist()
+    score = np.linspace(first, last, points)
+    curves = {}
+    for code in np.unique(p.groups):
+        part = one_event(p.take(p.groups == code), "auto", WHAT, ("binary", "confidence"))
+        fit = fit_flexible(part, "rcs", span=0.75, degree=2, knots=knots)
+        inside = (score >= part.score.min()) & (score <= part.score.max())
+        curves[str(p.group_names[code])] = np.where(inside, fit(score), np.nan)
+    whole = fit_flexible(view, "rcs", span=0.75, degree=2, knots=knots)
+    return GroupCurves(score, np.asarray(whole(score)), None, None, None, None, curves, None)

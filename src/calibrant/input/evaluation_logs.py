@@ -1,0 +1,329 @@
+"""Logs of Inspect and HELM, and the table of all formats of logs of language models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from ..errors import ArgumentError, ColumnError, InputError, InputWarning, warn_caller
+from .language_models import (
+    LENGTHS,
+    LETTERS,
+    AnswerTable,
+    as_column,
+    harness_table,
+    log_files,
+    log_records,
+    openai_table,
+    read_verdict,
+    response_table,
+    short_fields,
+)
+from .predictions import Predictions
+
+Record = Mapping[str, Any]
+# Verdicts that the scorers of Inspect write; a partial answer is not correct.
+VERDICTS = {"C": True, "I": False, "P": False, "N": False}
+STATS = "per_instance_stats.json"
+
+
+def read_inspect(path: Any, *, scorer: str | None = None, by: str | None = "task") -> Predictions:
+    """Read answers from the logs of Inspect.
+
+    With token log probabilities (``GenerateConfig(logprobs=True, top_logprobs=20)``) the choices of a multiple-choice task are classes, as in
+    `read_openai_logprobs`. Otherwise the confidence that a scorer wrote into the metadata of its score is read, with its verdict.
+
+    Parameters
+    ----------
+    path : str, path or list of these
+        Log files in the format ``.json`` (``inspect eval --log-format json``, or ``inspect log convert --to json``), a pattern, or a folder.
+    scorer : str, optional
+        Name of the scorer; by default the first of each sample.
+    by : str or None, default "task"
+        Field used as the group of each sample: ``"task"``, ``"epoch"``, or a field of the metadata of the samples.
+
+    Returns
+    -------
+    Predictions
+        With one class per choice, or with ``input="confidence"``.
+
+    Raises
+    ------
+    FileError
+        If a file does not exist or is not JSON.
+    ColumnError
+        If a file is not a log, or has neither log probabilities nor confidences.
+    InputError
+        If a sample has no score, or failed.
+
+    Warns
+    -----
+    InputWarning
+        If confidences are returned.
+
+    See Also
+    --------
+    read_helm : Runs of HELM.
+    read_openai_logprobs : Responses in the format of OpenAI.
+
+    Notes
+    -----
+    The target of a choice is its letter. Values of scores are ``"C"`` for a correct answer, ``"I"``, ``"P"`` (partially correct) and ``"N"`` (no
+    answer) for others, a truth value, or 0 and 1. A confidence is a number from 0 to 1 named ``confidence``.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> import calibrant as cal
+    >>> score = {"value": "C", "metadata": {"confidence": 0.9}}
+    >>> sample = {"id": 1, "epoch": 1, "target": "Paris", "scores": {"match": score}, "output": {"choices": []}}
+    >>> log = {"eval": {"task": "capitals"}, "samples": [sample]}
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".json") as file, cal.errors.no_warnings():
+    ...     print(json.dumps(log), file=file, flush=True)
+    ...     predictions = cal.input.read_inspect(file.name)
+    >>> predictions.probs.tolist(), predictions.labels.tolist()
+    ([0.9], [1])
+    """
+    return _predictions(inspect_table(path, scorer), by)
+
+
+def read_helm(path: Any, *, by: str | None = "task") -> Predictions:
+    """Read answers from runs of HELM.
+
+    Parameters
+    ----------
+    path : str, path or list of these
+        Folders of runs, or files ``scenario_state.json`` or ``per_instance_stats.json`` in them; of a folder with both, the former is read if it
+        lists the probabilities of tokens, which runs before 2024 do.
+    by : str or None, default "task"
+        Field used as the group of each instance: ``"task"``, the name of the run's folder, or ``"split"``.
+
+    Returns
+    -------
+    Predictions
+        With one class per choice for multiple choices asked jointly; else with ``input="confidence"``: ``max_prob``, and whether
+        ``exact_match`` is 1.
+
+    Raises
+    ------
+    FileError
+        If a file does not exist or is not JSON.
+    ColumnError
+        If a run has neither probabilities of tokens nor the statistics ``max_prob`` and ``exact_match``.
+    InputError
+        If an instance occurs twice, as with several train trials.
+
+    Warns
+    -----
+    InputWarning
+        If confidences are returned.
+
+    See Also
+    --------
+    read_inspect : Logs of Inspect.
+    read_lm_harness : Logs of lm-evaluation-harness.
+
+    Notes
+    -----
+    ``max_prob`` is the probability that HELM uses in its own calibration errors: that of the generated text, or the softmax over the references.
+    Perturbed instances are left out.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> import calibrant as cal
+    >>> stats = [{"name": {"name": name}, "count": 1, "sum": value} for name, value in (("max_prob", 0.8), ("exact_match", 1.0))]
+    >>> with tempfile.NamedTemporaryFile("w", suffix="per_instance_stats.json") as file, cal.errors.no_warnings():
+    ...     print(json.dumps([{"instance_id": "id1", "train_trial_index": 0, "stats": stats}]), file=file, flush=True)
+    ...     predictions = cal.input.read_helm(file.name)
+    >>> predictions.probs.tolist(), predictions.labels.tolist()
+    ([0.8], [1])
+    """
+    return _predictions(helm_table(path), by)
+
+
+def _predictions(table: AnswerTable, by: str | None) -> Predictions:
+    if table.classes is None:
+        warn_caller(InputWarning("path", f"{table.why}; confidences and correctness are read"))
+    return table.predictions(by)
+
+
+def inspect_table(path: Any, scorer: str | None = None) -> AnswerTable:
+    """The answers in logs of Inspect; parameters as for `read_inspect`."""
+    samples = []
+    for file in log_files(path, "*.json"):
+        for place, log in log_records(file):
+            if not isinstance(log, Mapping) or not isinstance(log.get("samples"), list):
+                remedy = "write logs as JSON: inspect log convert FILE --to json --output-dir FOLDER"
+                raise ColumnError("path", f"{place} is not a log of Inspect with samples", remedy)
+            task = log.get("eval", {}).get("task", file.stem)
+            samples += [(f"{place}, sample {each.get('id')}", task, each) for each in log["samples"]]
+    if not samples:
+        raise ColumnError("path", "the logs have no samples", "run the evaluation with log_samples")
+    counts = {len(sample.get("choices") or ()) for _, _, sample in samples}
+    listed = [(sample.get("output") or {}).get("choices") or [{}] for _, _, sample in samples]
+    if len(counts) == 1 and min(counts) > 1 and all(each[0].get("logprobs") for each in listed):
+        responses = [
+            (
+                place,
+                {**_inspect_fields(task, sample), "choices": sample["output"]["choices"], "answer": sample["target"]},
+            )
+            for place, task, sample in samples
+        ]
+        return _choice_table(responses, min(counts))
+    return _confidence_table(
+        [_inspect_fields(task, sample) for _, task, sample in samples],
+        [_inspect_score(place, sample, scorer) for place, _, sample in samples],
+        "the log has no token log probabilities of choices",
+    )
+
+
+def _inspect_fields(task: Any, sample: Record) -> dict[str, Any]:
+    epoch = sample.get("epoch", 1)
+    own = {"task": task, "epoch": epoch, "id": f"{task}/{sample.get('id')}/{epoch}"}
+    return {**(sample.get("metadata") or {}), **own}
+
+
+def _inspect_score(place: str, sample: Record, scorer: str | None) -> tuple[Any, bool]:
+    """The confidence in the metadata of a score, and its verdict."""
+    scores = sample.get("scores") or {}
+    if sample.get("error") or not scores:
+        raise InputError("path", f"{place} has no score", "score the log, or drop samples that failed")
+    name = next(iter(scores)) if scorer is None else scorer
+    if name not in scores:
+        raise ArgumentError("scorer", f"{place} has no score {name!r}", f"its scores are {', '.join(scores)}")
+    score = scores[name]
+    confidence = (score.get("metadata") or {}).get("confidence")
+    if confidence is None:
+        problem = (
+            f"{place} has neither token log probabilities of its choices nor a confidence in the metadata of its score"
+        )
+        raise ColumnError(
+            "path", problem, "evaluate with logprobs=True and top_logprobs=20, or let the scorer write it"
+        )
+    value = score.get("value")
+    return confidence, VERDICTS[value] if value in ("C", "I", "P", "N") else read_verdict(value, place)
+
+
+def helm_table(path: Any) -> AnswerTable:
+    """The answers in runs of HELM; parameters as for `read_helm`."""
+    parts = [_helm_run(Path(each)) for each in (path if isinstance(path, (list, tuple)) else [path])]
+    responses = [response for part, _ in parts for response in part]
+    stats = [row for _, part in parts for row in part]
+    if responses and not stats:
+        count = {record["n_choices"] for _, record in responses}
+        if len(count) > 1:
+            raise ColumnError("path", "the runs have different numbers of choices", "read them one by one")
+        return _choice_table(responses, count.pop())
+    fields, found = zip(*stats, strict=True)
+    ids = [each["id"] for each in fields]
+    repeated = next((each for each in ids if ids.count(each) > 1), None) if len(set(ids)) < len(ids) else None
+    if repeated is not None:
+        raise InputError("path", f"the instance {repeated!r} occurs twice", "read one train trial of each run")
+    return _confidence_table(fields, found, "the run lists no probabilities of choices")
+
+
+def _helm_run(place: Path) -> tuple[list[tuple[str, Record]], list[tuple[Record, tuple[Any, bool]]]]:
+    """The responses with token probabilities of a run, or fields, confidence and correctness of each instance."""
+    state = place / "scenario_state.json" if place.is_dir() else place
+    if state.name != STATS and not state.name.endswith(STATS) and state.exists():
+        responses = [each for name, one in log_records(state) for each in _helm_responses(name, one, state.parent.name)]
+        if responses:
+            return responses, []
+        if place.is_file():
+            problem = f"{place.name} lists no probabilities of tokens for jointly asked choices"
+            raise ColumnError("path", problem, f"read the folder, which has {STATS}")
+    file = place / STATS if place.is_dir() else place
+    (found,) = log_files(file, STATS)
+    return [], [_helm_stats(name, one, found.parent.name) for name, one in log_records(found) if not _is_perturbed(one)]
+
+
+def _is_perturbed(record: Any) -> bool:
+    return isinstance(record, Mapping) and bool(record.get("perturbation"))
+
+
+def _helm_responses(place: str, state: Any, task: str) -> list[tuple[str, Record]]:
+    """Requests of a run as responses in the format of completions; none without probabilities of tokens."""
+    responses: list[tuple[str, Record]] = []
+    for request in state.get("request_states", []) if isinstance(state, Mapping) else []:
+        instance, mapping = request["instance"], request.get("output_mapping")
+        tokens = [token for one in (request.get("result") or {}).get("completions", [])[:1] for token in one["tokens"]]
+        if not mapping or not tokens or not all(token.get("top_logprobs") for token in tokens):
+            return []
+        if _is_perturbed(instance):
+            continue
+        correct = {each["output"]["text"] for each in instance["references"] if "correct" in each.get("tags", [])}
+        right = [letter for letter, text in mapping.items() if text in correct]
+        logprobs = {
+            "tokens": [token["text"] for token in tokens],
+            "token_logprobs": [token["logprob"] for token in tokens],
+            "top_logprobs": [token["top_logprobs"] for token in tokens],
+        }
+        number = f"{task}/{instance.get('id')}/{request.get('train_trial_index', 0)}"
+        own = {"task": task, "split": instance.get("split"), "id": number, "n_choices": len(mapping)}
+        record = {**own, "answer": right[0] if len(right) == 1 else None, "choices": [{"logprobs": logprobs}]}
+        responses.append((f"{place}, instance {instance.get('id')}", record))
+    return responses
+
+
+def _helm_stats(place: str, record: Any, task: str) -> tuple[Record, tuple[Any, bool]]:
+    """Fields of an instance, its ``max_prob`` and ``exact_match``."""
+    if not isinstance(record, Mapping) or not isinstance(record.get("stats"), list):
+        raise ColumnError("path", f"{place} is not an instance of HELM", f"read {STATS} or the folder of a run")
+    values = {stat["name"]["name"]: stat["sum"] / stat["count"] for stat in record["stats"] if stat.get("count")}
+    if not {"max_prob", "exact_match"} <= set(values):
+        problem = f"{place} has no max_prob or no exact_match; its statistics are {', '.join(sorted(values))}"
+        raise ColumnError("path", problem, "read the run of a multiple-choice scenario")
+    split = next((stat["name"].get("split") for stat in record["stats"]), None)
+    number = f"{task}/{record.get('instance_id')}/{record.get('train_trial_index', 0)}"
+    return {"task": task, "split": split or "", "id": number}, (values["max_prob"], values["exact_match"] == 1)
+
+
+def _choice_table(responses: Sequence[tuple[str, Record]], count: int) -> AnswerTable:
+    """The probabilities of so many lettered choices, with the task of each response."""
+    table = response_table(responses, LETTERS[:count], "answer")
+    table.columns["task"] = as_column([record["task"] for _, record in responses])
+    return table
+
+
+def _confidence_table(fields: Sequence[Record], found: Sequence[tuple[Any, bool]], why: str) -> AnswerTable:
+    """Confidences and correctness, with the fields of each answer."""
+    columns = {name: as_column([each[name] for each in fields]) for name in ("task", "id")}
+    columns |= {name: values for name, values in short_fields(fields).items() if name not in columns}
+    columns["confidence"] = np.array([confidence for confidence, _ in found], dtype=np.float64)
+    columns["correct"] = np.array([correct for _, correct in found])
+    return AnswerTable(columns, None, why)
+
+
+# The formats: how a log is read, with what stands behind the colon of --format and the field of the correct answers.
+
+
+def _read_harness(paths: Any, detail: str, label: str | None) -> AnswerTable:
+    if detail and detail not in LENGTHS:
+        choices = f"lm-eval:{', lm-eval:'.join(LENGTHS)}"
+        raise ArgumentError("--format", f"unknown normalization {detail!r}", f"write lm-eval, or {choices}")
+    return harness_table(paths, cast(Any, detail or "none"))
+
+
+def _read_openai(paths: Any, detail: str, label: str | None) -> AnswerTable:
+    choices: Any = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
+    return openai_table(paths, choices, label)
+
+
+def _read_inspect(paths: Any, detail: str, label: str | None) -> AnswerTable:
+    return inspect_table(paths, detail or None)
+
+
+def _read_helm(paths: Any, detail: str, label: str | None) -> AnswerTable:
+    return helm_table(paths)
+
+
+READERS: dict[str, Callable[[Any, str, str | None], AnswerTable]] = {
+    "lm-eval": _read_harness,
+    "openai": _read_openai,
+    "inspect": _read_inspect,
+    "helm": _read_helm,
+}
