@@ -51,13 +51,6 @@ def test_json_holds_the_library_s_numbers(run: Run, old: Path, tmp_path: Path) -
     assert printed.endswith(f"Wrote {out}.\n")
 
 
-def test_markdown_is_printed_on_request(run: Run, old: Path) -> None:
-    code, printed, errors = run("report", old, *FAST, "--out", "-", "--title", "Mine", "--no-recalibration")
-    assert (code, errors) == (0, "")
-    assert printed.startswith("# Mine\n")
-    assert "not requested" in printed
-
-
 def test_a_page_is_what_is_written_unless_said(
     run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -281,27 +281,6 @@ def test_columns_of_many_types(tmp_path: Path) -> None:
     assert cal.scan(names, by="filename").group("x.png") == whole
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ("1 AS y, 1.5 AS p", r'prob: .* got 1\.5 in "p" in row 0 of .*p\.parquet'),
-        ("1 AS y, -0.1 AS p", r'prob: .* got -0\.1 in "p" in row 0 of .*p\.parquet'),
-        ("3 AS y, 0.5 AS p", r"label: .* got '3' in row 0 of .*p\.parquet"),
-        ("'cat' AS y, 0.5 AS p", r"label: .* got 'cat' in row 0 of .*p\.parquet"),
-        ("0.7 AS y, 0.5 AS p", r"label: .* got '0\.7' in row 0 of .*p\.parquet"),
-        ("[1] AS y, 0.5 AS p", r"INTEGER\[\]"),
-        ("1 AS y, 'half' AS p", """prob: expected numbers in "p", got the text 'half' in row 0"""),
-        ("1 AS y, {'a': 0.5} AS p", "STRUCT"),
-        ("1 AS y, [{'a': 0.5}, {'a': 0.5}] AS p", "STRUCT"),
-        ("1 AS y, 0.5 AS p WHERE false", "no rows"),
-        ("1 AS y, [0.5, 0.5] AS p WHERE false", "no rows"),
-    ],
-)
-def test_what_no_column_can_be_is_named(tmp_path: Path, row: str, words: str) -> None:
-    with pytest.raises(cal.CalibrantError, match=words):
-        cal.scan(query_file(tmp_path / "p.parquet", f"SELECT {row}"))
-
-
 def test_names_of_files_are_no_patterns(tmp_path: Path) -> None:
     y, p = two_classes(40)
     for name in ("a[1].parquet", "a*.parquet", "it is é.parquet"):
