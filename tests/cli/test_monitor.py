@@ -211,17 +211,6 @@ def test_times_with_and_without_zone(run: Run, files: Path, store: Path, suffix:
     assert [(window["window"], window["n"]) for window in windows] == [("2026-03-06", 4)]
 
 
-def test_the_column_of_groups_is_remembered(run: Run, files: Path) -> None:
-    store = files / "groups.db"
-    run("init", store, "--reference", files / "reference.csv", "--every", "1d", "--by", "land", *QUICK)
-    columns = ("--time", "made", "--id", "row", "--fail-on-alarm", "never")
-    assert run("update", store, files / "labelled.parquet", *columns)[0] == 0
-    groups = Monitor.open(store).status().groups
-    assert [(group.group, group.n) for group in groups] == [("DE", 150), ("FR", 150)]
-    pd.DataFrame({"p": [0.4], "made": "2026-01-20", "row": 900, "y": 1}).to_csv(files / "bare.csv", index=False)
-    check_refusal(run("update", store, files / "bare.csv", *columns), "--by: ", "'land'")
-
-
 def test_a_store_with_groups_from_a_sketch_asks_for_their_column(run: Run, files: Path) -> None:
     cal.Sketches.of(cal.Predictions(YES[300:], SCORE[300:], groups=LAND[300:])).write(files / "old.sketch")
     store = files / "sketched.db"

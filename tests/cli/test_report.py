@@ -83,17 +83,6 @@ def test_options_reach_the_report(run: Run, old: Path) -> None:
     assert read["provenance"]["weight_kind"] == "importance"
 
 
-def test_models_are_compared(run: Run, old: Path, new: Path, tmp_path: Path) -> None:
-    out = tmp_path / "c.json"
-    code, printed, errors = run("report", old, new, "--compare", "models", "--metrics", "brier", "--out", out)
-    assert (code, errors) == (0, "")
-    read = json.loads(out.read_text())
-    theirs = cal.compare(YES, {"old": SCORE, "new": OTHER}, metric="brier", n_resamples=200, rng=0)
-    assert read["metrics"][0]["values"] == pytest.approx(theirs.values)
-    assert read["metrics"][0]["differences"][0]["low"] == pytest.approx(theirs.differences[0].low)
-    assert "old has the lowest brier" in printed
-
-
 def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: Path) -> None:
     strange = tmp_path / "a|b\x1b[31m<script>.csv"
     strange.write_bytes(old.read_bytes())

@@ -178,27 +178,6 @@ def test_rows_must_sum_to_one_and_have_a_group(tmp_path: Path) -> None:
         cal.scan(tmp_path / "n.parquet")
 
 
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    y, p = two_classes(6000)
-    table(tmp_path / "good.parquet", y=y, p=p)
-    with duckdb.connect() as connection:
-        connection.register("t", {"y": y, "p": p})
-        connection.execute(f"COPY t TO '{tmp_path / 'bad.parquet'}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
-        places = connection.execute(
-            f"SELECT min(data_page_offset), row_group_id FROM parquet_metadata('{tmp_path / 'bad.parquet'}') "
-            "GROUP BY row_group_id ORDER BY row_group_id"
-        ).fetchall()
-    content = bytearray((tmp_path / "bad.parquet").read_bytes())
-    start = places[1][0]
-    content[start : start + 40] = b"\xff" * 40
-    (tmp_path / "bad.parquet").write_bytes(bytes(content))
-    with pytest.raises(cal.errors.FileError):
-        cal.scan(tmp_path / "*.parquet")
-    (tmp_path / "bad.parquet").write_bytes(bytes(content[:-20]))
-    with pytest.raises(cal.errors.FileError):
-        cal.scan(tmp_path / "*.parquet")
-
-
 def test_mistakes_are_named(tmp_path: Path) -> None:
     y, p = two_classes(30)
     file = table(tmp_path / "p.parquet", y=y, p=p)
@@ -372,19 +351,6 @@ def test_sketches_on_the_command_line(tmp_path: Path, run: Run) -> None:
     ):
         check_refusal(run("evaluate", one, *words), message)
     check_refusal(run("scan", one, file, "--out", two), "cannot be combined with .sketch files")
-
-
-def test_sketches_of_one_column_have_the_same_groups(tmp_path: Path, run: Run) -> None:
-    """Names of groups are numbers in one file and text in another; merged, they are those of all rows."""
-    for name, groups in (("a", "12"), ("b", "1x"), ("both", "121x")):
-        lines = [f"{row % 2},0.{row % 2 + 3},{group}" for row, group in enumerate(groups)]
-        (tmp_path / f"{name}.csv").write_text("\n".join(["y,p,g", *lines]) + "\n")
-        run("scan", tmp_path / f"{name}.csv", "--by", "g", "--out", tmp_path / f"{name}.sketch")
-    expected = cal.Sketches.read(tmp_path / "both.sketch")
-    assert expected.groups == ("1", "2", "x")
-    for order in ("ab", "ba"):
-        run("scan", *(tmp_path / f"{name}.sketch" for name in order), "--out", tmp_path / "m.sketch")
-        assert cal.Sketches.read(tmp_path / "m.sketch") == expected
 
 
 def test_combined_groups_keep_the_names_of_every_column(tmp_path: Path) -> None:
