@@ -164,7 +164,7 @@ def censoring(rng: Rng, n: int, dependence: float) -> Runs:
 
 
 def optimism(rng: Rng, rows: int, predictors: int, intercept: float) -> Runs:
-    """Limits of `internal_validation`: performance in the population, and the curve at a low, a middle and a high risk, of a logistic model."""
+    """Limits of `internal_validation`: performance of a logistic model in the population; half of its predictors are noise."""
     from sklearn.linear_model import LogisticRegression
 
     effect = np.where(np.arange(predictors) < predictors // 2, 0.5, 0.0)
@@ -185,14 +185,9 @@ def optimism(rng: Rng, rows: int, predictors: int, intercept: float) -> Runs:
     truth = {name: measure(outcome, risk) for name, measure in POPULATION.items()} | {
         "oe": outcome.mean() / risk.mean()
     }
-    runs = {
+    return {
         name: (bool(found[name].low <= true <= found[name].high), found[name].corrected) for name, true in truth.items()
     }
-    for name, place in (("low risk", 10), ("middle risk", 20), ("high risk", 35)):
-        nearest = np.argsort(np.abs(risk - found.curve.score[place]))[:500]
-        covers = found.curve.low[place] <= chance[nearest].mean() <= found.curve.high[place]
-        runs[name] = (bool(covers), float(found.curve.corrected[place]))
-    return runs
 
 
 def season(rng: Rng, rows: int, season: str | None) -> Runs:

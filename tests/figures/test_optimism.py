@@ -18,8 +18,7 @@ def validation(curve: Any, event: Any = 1) -> InternalValidation:
     return InternalValidation((), "bootstrap", 100, 30, event, 200, {}, {}, curve)
 
 
-FLAT = 0.5 + 0.7 * (AT - 0.5)
-CURVE = OptimismCurve(AT, AT, FLAT, np.full(9, 200), FLAT - 0.1, FLAT + 0.1)
+CURVE = OptimismCurve(AT, AT, 0.5 + 0.7 * (AT - 0.5), np.full(9, 200))
 
 
 def test_both_curves_and_the_diagonal() -> None:
@@ -27,9 +26,6 @@ def test_both_curves_and_the_diagonal() -> None:
     ax = cal.figures.optimism_diagram(validation(CURVE)).plot()
     assert [line.get_gid() for line in ax.lines] == ["diagonal", "curve", "curve"]
     np.testing.assert_array_equal(ax.lines[2].get_ydata(), CURVE.corrected)
-    (band,) = ax.collections
-    height = band.get_paths()[0].vertices[:, 1]
-    assert (height.min(), height.max()) == (CURVE.low.min(), CURVE.high.max())
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["apparent", "corrected for optimism"]
     assert ax.get_xlabel() == "predicted probability of the event"
     assert cal.figures.optimism_diagram(validation(CURVE, "death")).plot().get_xlabel().endswith("death")
@@ -39,7 +35,7 @@ def test_data_of_the_figure() -> None:
     diagram = cal.figures.optimism_diagram(validation(CURVE))
     assert diagram.mean_error == pytest.approx(float(np.abs(CURVE.corrected - AT).mean()))
     assert diagram.to_dict()["method"] == "bootstrap"
-    assert list(diagram.to_frame().columns) == ["score", "apparent", "corrected", "low", "high"]
+    assert list(diagram.to_frame().columns) == ["score", "apparent", "corrected"]
     assert "corrected for optimism (bootstrap)" in repr(diagram)
 
 

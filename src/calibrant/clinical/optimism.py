@@ -142,16 +142,13 @@ class OptimismCurve(Result):
         The curve minus its mean optimism; NaN where no resample reaches the risk.
     n : ndarray of shape (G,)
         Number of resamples whose curve reaches each risk.
-    low, high : ndarray of shape (G,)
-        95% limits of the corrected curve at each risk; NaN for cross-validation.
 
     Examples
     --------
     >>> import numpy as np
     >>> from calibrant.clinical import OptimismCurve
     >>> at = np.array([0.2, 0.8])
-    >>> corrected = np.array([0.3, 0.7])
-    >>> curve = OptimismCurve(at, at, corrected, np.array([200, 200]), corrected - 0.1, corrected + 0.1)
+    >>> curve = OptimismCurve(at, at, np.array([0.3, 0.7]), np.array([200, 200]))
     >>> curve.mean_error
     0.1
     """
@@ -160,10 +157,8 @@ class OptimismCurve(Result):
     apparent: Floats
     corrected: Floats
     n: NDArray[np.int64]
-    low: Floats
-    high: Floats
 
-    _numeric = (0, 1, 2, 3, 4, 5)
+    _numeric = (0, 1, 2, 3)
 
     @property
     def mean_error(self) -> float:
@@ -171,7 +166,7 @@ class OptimismCurve(Result):
         return float(np.round(np.nanmean(np.abs(self.corrected - self.score)), 15))
 
     def _columns(self) -> dict[str, list[Any]]:
-        return {name: getattr(self, name).tolist() for name in ("score", "apparent", "corrected", "n", "low", "high")}
+        return {name: getattr(self, name).tolist() for name in ("score", "apparent", "corrected", "n")}
 
     def _title(self) -> str:
         return f"Calibration curve, apparent and corrected for optimism; mean error {number(self.mean_error)}"
@@ -179,7 +174,7 @@ class OptimismCurve(Result):
     def _table(self) -> tuple[list[str], list[list[str]]]:
         columns = self._columns()
         rows = zip(*columns.values(), strict=True)
-        return list(columns), [[*map(number, row[:3]), str(row[3]), *map(number, row[4:])] for row in rows]
+        return list(columns), [[*map(number, row[:3]), str(row[3])] for row in rows]
 
 
 @dataclass(frozen=True, repr=False)
@@ -341,7 +336,8 @@ def internal_validation(
     on that of logarithms for positive metrics such as the Brier score and O/E. :math:`s` is the larger of two standard deviations over the resamples:
     that of the optimism :math:`\theta(m_b, d_b) - \theta(m_b, d)`, which is the error of the apparent value, and that of :math:`\theta(m, d_b)`, the error
     of a value on this number of rows. They are about the model fitted on all rows, and were simulated for logistic models with 20 to 150
-    events (:doc:`/thin-data`); a model that memorises its rows needs cross-validation, which has no limits.
+    events (:doc:`/thin-data`); a model that memorises its rows needs cross-validation, which has no limits. The curve has none: limits of this kind
+    contained it at low and high risks too rarely.
 
     The linear algebra (BLAS) of the refits uses one thread, if threadpoolctl is installed, as it is with scikit-learn.
 
@@ -493,7 +489,7 @@ class _Refits:
             return
         self.training.append(self._values(probs, train))
         self.test.append(self._values(probs, np.arange(self.data.n)))
-        self.resampled.append(self._values(self.probs, train))
+        self.resampled.append(self._values(self.probs, train, curve=False))
         out = np.setdiff1d(np.arange(self.data.n), train)
         if len(np.unique(self.data.codes[out])) == self.data.k:
             self.outside.append(auroc(self.data.predictions(probs, out)))
@@ -542,11 +538,12 @@ class _Refits:
         self.worked += 1
         return probs
 
-    def _values(self, probs: Floats, rows: Indices) -> Floats:
+    def _values(self, probs: Floats, rows: Indices, *, curve: bool = True) -> Floats:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             p = self.data.predictions(probs, rows)
-            return np.concatenate([[_value(each, p)[0] for each in self.statistics], self._line(p)])
+            values = [_value(each, p)[0] for each in self.statistics]
+            return np.concatenate([values, self._line(p)]) if curve else np.array(values)
 
     def _line(self, p: Predictions) -> Floats:
         """The calibration curve at the risks, NaN where it is undefined; nothing without a curve."""
@@ -580,14 +577,11 @@ class _Refits:
         return Estimates(apparent, inside, _mean(test, defined), optimism, corrected, n, error)
 
     def limits(self, corrected: Floats) -> tuple[Floats, Floats]:
-        """Limits of the corrected values of all statistics and of the curve; NaN where there are none."""
-        scales = [each.scale for each in self.statistics] + [IDENTITY] * (len(corrected) - len(self.statistics))
-        low, high = np.full((2, len(corrected)), math.nan)
-        if not self.training:
-            return low, high
+        """Limits of the corrected values of all statistics; NaN where there are none."""
+        low, high = np.full((2, len(self.statistics)), math.nan)
         training, test, resampled = map(np.array, (self.training, self.test, self.resampled))
-        for place, scale in enumerate(scales):
-            if scale is None:
+        for place, scale in enumerate(each.scale for each in self.statistics):
+            if scale is None or not self.training:
                 continue
             with np.errstate(divide="ignore", invalid="ignore"):
                 optimism = scale.to(training[:, place]) - scale.to(test[:, place])
@@ -608,10 +602,8 @@ class _Refits:
         if self.has_curve:
             points = slice(len(rows), None)
             # Smoothers of 0 and 1, and differences of curves, can leave the interval from 0 to 1.
-            before, after, low, high = (
-                np.clip(part[points], 0, 1) for part in (estimates.apparent, estimates.corrected, *limits)
-            )
-            curve = OptimismCurve(self.risks, before, after, estimates.n[points].astype(int), low, high)
+            before, after = (np.clip(part[points], 0, 1) for part in (estimates.apparent, estimates.corrected))
+            curve = OptimismCurve(self.risks, before, after, estimates.n[points].astype(int))
         return InternalValidation(
             tuple(rows),
             method,
