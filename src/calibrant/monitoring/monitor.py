@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ from ..errors import (
     InputTypeError,
     LensError,
 )
-from ..evaluation.certificates import Certificate
-from ..evaluation.subgroups import Subgroups
 from ..input.convert import column
 from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
@@ -32,7 +30,6 @@ from ..sketches.collection import ALL, Sketches
 from ..util.blocks import LARGE_BLOCK, map_blocks
 from ..util.progress import track
 from .alarms import clock_of, drift_alarms, labelled_windows, settle, start_stream
-from .certified import CertificateStatus, certificate_status
 from .features import subgroup_notes, window_subgroups
 from .ingest import (
     ALL_ROWS,
@@ -61,6 +58,11 @@ from .settings import Settings, check_columns, check_watched, read_horizon, read
 from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
 from .store import Store, is_unwritable
 from .windows import SECOND, WindowRule, read_duration, read_time, read_times, time_text, window_rule
+
+if TYPE_CHECKING:
+    from ..evaluation.certificates import Certificate
+    from ..evaluation.subgroups import Subgroups
+    from .certified import CertificateStatus
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -615,6 +617,8 @@ class Monitor:
         their mean deviation in this direction is at most the calibration error, whatever the calibration curve. Nothing is assumed of
         the curve, and the evidence cannot show that the bound holds.
         """
+        from .certified import certificate_status  # an update needs none of what it imports
+
         if certificate.lens != self.settings.lens:
             raise LensError("certificate", f"is about {certificate.lens!r}, the monitor about {self.settings.lens!r}")
         rule, streams = self.settings.rule, []

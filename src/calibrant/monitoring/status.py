@@ -10,12 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import FileError, GroupError
-from ..evaluation.subgroups import Subgroups
 from ..inference.multiplicity import e_bh
 from ..sketches.sketch import Sketch
 from ..util.results import Record, number, percent, plain_value, several
@@ -31,6 +30,9 @@ from .sequential import EProcess
 from .settings import Settings
 from .store import Store, is_unwritable
 from .windows import time_text
+
+if TYPE_CHECKING:
+    from ..evaluation.subgroups import Subgroups
 
 SHOWN_ALARMS = 8
 
