@@ -28,7 +28,7 @@ from ..views.resolve import as_predictions
 from .base import Calibrator, Identity, Input
 from .cross_validation import CrossValidation, beside_scores, fit_quietly
 from .methods import METHODS, find_method
-from .metric_targets import MetricTarget, MetricValidation, read_loss
+from .metric_targets import MetricTarget, MetricValidation, read_loss, target_fits
 from .safe import FLOOR
 from .scores import Floats, TrainingData, fold_of_rows, names_array, split_cells
 from .targets import Target, carried_over, induced, owners, read_target
@@ -336,6 +336,7 @@ def recalibrate(
         raise ArgumentError("folds", "must be a number for a band, which leaves out rows", "pass a number")
     cv: CrossValidation | MetricValidation
     if isinstance(aim, MetricTarget):
+        calibrators |= target_fits(aim, p) if isinstance(method, str) and method == "auto" else {}
         cv, loss = MetricValidation(calibrators, p, fold, aim), aim.metric.id
     else:
         cv, loss = CrossValidation(calibrators, p, fold, aim), aim
