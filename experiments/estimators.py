@@ -158,22 +158,19 @@ class Found:
         return float(np.mean([np.hypot(bias, deviation) if squared else abs(bias) for bias, deviation in known]))
 
     def relative(self, metric: str, place: int) -> float | None:
-        """Mean over all scenarios of the size of the bias in standard deviations of one estimate."""
+        """Mean size of the bias over mean standard deviation, of all scenarios."""
         cells = [
             (self.bias(scenario, metric, place), self.deviation(scenario, metric, place))
             for scenario in self.results["truth"]
         ]
-        known = [abs(bias) / deviation for bias, deviation in cells if bias is not None and deviation]
-        return float(np.mean(known)) if known else None
-
-    def best(self, target: str, place: int, squared: bool = True, among: Sequence[str] = ()) -> str:
-        """The metric of least error, or least bias, for a target."""
-        sizes = {metric: self.size(metric, place, among or self.wrong, squared) for metric in TARGETS[target]}
-        return min(sizes, key=lambda metric: np.inf if sizes[metric] is None else sizes[metric])
+        known = [(abs(bias), deviation) for bias, deviation in cells if bias is not None and deviation is not None]
+        return sum(bias for bias, _ in known) / sum(deviation for _, deviation in known) if known else None
 
     def wins(self, first: str, second: str, where: str) -> tuple[int, int]:
         """In how many pairs of scenario and size the first is less biased, and of how many."""
-        among = {"all": [*self.calibrated, *self.wrong], "wrong": self.wrong, CALIBRATED: self.calibrated}[where]
+        among = {"all": [*self.calibrated, *self.wrong], "miscalibrated": self.wrong, CALIBRATED: self.calibrated}[
+            where
+        ]
         pairs = [(self.bias(s, first, at), self.bias(s, second, at)) for s in among for at in range(len(SIZES))]
         known = [(a, b) for a, b in pairs if a is not None and b is not None]
         return sum(abs(a) < abs(b) for a, b in known), len(known)
@@ -197,7 +194,7 @@ def target_table(found: Found, target: str) -> str:
 
 
 def own_table(found: Found, metrics: Sequence[str]) -> str:
-    """Bias in standard deviations of one estimate, of metrics with a limit of their own."""
+    """Bias as a multiple of the standard deviation of one estimate, of metrics with a limit of their own."""
     heads = ["metric", *(f"N = {n:,}" for n in SIZES), f"ms, N = {SIZES[-1]:,}"]
     cells = {metric: [found.relative(metric, place) for place in range(len(SIZES))] for metric in metrics}
     lines = [
@@ -228,12 +225,12 @@ def page(results: dict[str, Any]) -> str:
     return render(
         "estimators",
         {
-            "found": found,
             "sizes": SIZES,
             "metrics": METRICS,
             "scenarios": len(results["truth"]),
             "plan": PLAN,
-            "number": number,
+            "resolution": [f"{found.resolution(place):.4f}" for place in range(len(SIZES))],
+            "unbiased": [f"{0.8 / PLAN['runs'][str(n)] ** 0.5:.2f}" for n in SIZES],
             "targets": {target: target_table(found, target) for target in TARGETS},
             "own": {family: own_table(found, metrics) for family, metrics in PLAN["own"].items()},
             "claims": markdown_table(["statement", "scenarios", "holds in"], claims),
@@ -255,7 +252,7 @@ def main(arguments: list[str] | None = None) -> None:
             results = measure(chosen.folder, chosen.small)
         if chosen.small:
             return
-        RESULTS.write_text(json.dumps(results, indent=None, allow_nan=False).replace("}, ", "},\n") + "\n")
+        RESULTS.write_text(json.dumps(results, separators=(",", ":"), allow_nan=False).replace("},", "},\n") + "\n")
     PAGE.write_text(page(json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
 
 
