@@ -138,21 +138,6 @@ def test_is_valid_and_holds_outputs_only_where_training_takes_long(path: Path) -
     assert text == json.dumps(content, indent=1, ensure_ascii=False) + "\n"  # as Jupyter saves it: small diffs
 
 
-@each_notebook
-def test_tells_a_story(path: Path) -> None:
-    """A title first, text between the code, cells that are plain Python and compile."""
-    content = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    kinds = [cell["cell_type"] for cell in content]
-    assert kinds[0] == "markdown"
-    assert content[0]["source"][0].startswith("# ")
-    assert kinds.count("markdown") >= kinds.count("code") / 2
-    for number, source in enumerate(cells(path), 1):
-        assert len(source.splitlines()) <= 30
-        ast.parse(source, f"{path.name}[cell {number}]")  # a magic or a shell command is not Python
-    for link in re.findall(r"\]\(([^)\s#]+)\)", "\n".join(cells(path, "markdown"))):
-        assert link.startswith("http") or (FOLDER / link).exists(), link
-
-
 @pytest.mark.deep
 @each_notebook
 def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
@@ -169,22 +154,6 @@ def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     assert figures >= 1
     assert values >= 2
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [("1 / 0", r"ZeroDivisionError"), ("import calibrant as cal\ncal.ece([0, 1], [0.2, 7])", r"ProbabilityError")],
-)
-def test_a_failing_cell_is_named(tmp_path: Path, source: str, said: str) -> None:
-    """The player itself: an error names the notebook, the cell and the line."""
-    pytest.importorskip("matplotlib", reason="NO MATPLOTLIB: pip install 'calibrant[plot]' to run the notebooks")
-    path = tmp_path / "broken.ipynb"
-    code = [{"cell_type": "code", "source": [text]} for text in ("x = 1", source)]
-    path.write_text(json.dumps({"cells": code}), encoding="utf-8")
-    done = subprocess.run([sys.executable, __file__, str(path)], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "broken[cell 2]" in done.stderr
-    assert re.search(said, done.stderr)
 
 
 if __name__ == "__main__":
