@@ -13,7 +13,6 @@ from ..input.convert import match_columns
 from ..input.expressions import lossless
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
-from ..monitoring.ingest import id_text
 from .rows import is_log, is_sketch, kind_of_all, on_disk, open_rows
 from .source import Source
 
@@ -106,6 +105,8 @@ def _ids(sources: Sequence[Source], column: str | None) -> tuple[str, list[list[
             columns = [next(name for name in rows.names if name.lower() == column) for rows in opened]
         else:
             columns = [match_columns(rows.names, [column], "--id")[0] for rows in opened]
+        from ..monitoring.ingest import id_text  # a report on one file needs none of what it imports
+
         values = []
         for rows, name in zip(opened, columns, strict=True):
             sql = f"nullif(CAST({lossless(name, rows.types[name])} AS VARCHAR), '')"
