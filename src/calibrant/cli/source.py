@@ -173,8 +173,10 @@ def complete(
         mask = missing_rows(arrays[name], texts=argument not in ("y_true", "groups", "by"))
         if argument == "y_true":
             absent = missing_labels(arrays[name], mask, known)
+            texts = _distinct_texts(arrays[name][~absent])
+            plain = texts and (as_booleans(texts) is not None or _are_numbers(names_as_written(texts).values()))
             # Without the option, a text such as NA may be a class, unless the other labels are numbers or yes and no.
-            mask = absent if drop or _plain_labels(arrays[name][~absent]) else mask
+            mask = absent if drop or plain else mask
         if mask.any():
             missing[name] = (argument, mask)
     masks = [mask for _, mask in missing.values()]
@@ -190,12 +192,6 @@ def complete(
         )
         kept[name] = read_as(np.ma.getdata(kept[name]))
     return kept, dropped
-
-
-def _plain_labels(labels: Any) -> bool:
-    """Whether labels are numbers or words for true and false, as text."""
-    seen = _distinct_texts(labels)
-    return bool(seen) and (as_booleans(seen) is not None or _are_numbers(names_as_written(seen).values()))
 
 
 def _roles(read: _Read, columns: Columns) -> dict[str, str]:

@@ -127,11 +127,6 @@ class Table:
                 raise FileError(out, f"cannot be written: {first_line(error)}", "choose another format") from error
         return Path(out)
 
-    def _row_numbers(self) -> Any:
-        """The numbers of the rows of a text file, before any was left out."""
-        query = f"SELECT {quoted(NUMBER)} FROM rows_read"  # noqa: S608 - a constant
-        return self.rows.connection.execute(query).fetchnumpy()[NUMBER]
-
     def _joined(self, added: dict[str, Any], new: str, *, typed: bool) -> str:
         """A query for all columns and the new ones; columns of text files keep their text, unless `typed` and a type is lossless."""
         rows, connection = self.rows, self.rows.connection
@@ -139,7 +134,8 @@ class Table:
             connection.register("rows_added", added)
             return f"SELECT rows_kept.*, {new} FROM rows_kept POSITIONAL JOIN rows_added"  # noqa: S608 - quoted names
         number = quoted(NUMBER)
-        connection.register("rows_added", {NUMBER: np.array(self._row_numbers(), np.int64), **added})
+        numbers = connection.execute(f"SELECT {number} FROM rows_read").fetchnumpy()[NUMBER]  # noqa: S608 - a constant
+        connection.register("rows_added", {NUMBER: np.array(numbers, np.int64), **added})
         # An empty field is missing, two quotes are an empty text.
         options = () if rows.kind == "json" else ("allow_quoted_nulls = false",)
         written = number_rows(read_call(connection, rows.kind, rows.paths, *options), NUMBER)

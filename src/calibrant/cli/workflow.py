@@ -281,10 +281,11 @@ def _measure(
     if same and kept is not None:  # the calibrator itself warns only of the rows that it was fitted on
         warn_caller(SAME_ROWS, InSampleWarning)
     draws = {"level": evaluation["level"], "n_resamples": evaluation["n_resamples"], "rng": evaluation["rng"]}
+    plain = rows_summing_to_one(test)
     # Without a calibrator both sides are equal up to rounding, which is not to be compared.
-    changed = None if recalibration.method == "none" else mapped
+    sides = {"after": plain if recalibration.method == "none" else mapped, "before": plain}
     tasks: list[Callable[[], Any]] = [partial(evaluate, p, **evaluation) for p in (test, mapped)]
-    tasks += [partial(_compare_recalibrated, test, changed, metric, draws) for metric in COMPARED]
+    tasks += [partial(compare, sides, metric=metric, **draws) for metric in COMPARED]
     before, after, *changes = run_all(tasks, test.n * test.k)
     chosen, seen, without = _threshold(kept, recalibration, mapped, target)
     apart = 0 if kept is None else rows_in(kept)
@@ -312,13 +313,6 @@ def _threshold(
             raise
         return chosen, seen, error.problem
     return chosen, seen, ""
-
-
-def _compare_recalibrated(
-    before: Predictions, after: Predictions | None, metric: str, draws: dict[str, Any]
-) -> Comparison:
-    plain = rows_summing_to_one(before)
-    return compare({"after": plain if after is None else after, "before": plain}, metric=metric, **draws)
 
 
 def _describe_change(comparison: Comparison) -> str:

@@ -29,43 +29,28 @@ from .references import Compared, Reference, evaluate, stored_json
 # Threads are used from 2^19 entries; files are read from fewer rows, since writing them takes longer than reading.
 ROWS, FILE_ROWS = 600_000, 20_000
 ENGINES = ("duckdb", "pyarrow", "pandas", "polars", "torch")
+IDENTITY: dict[str, Any] = {
+    "kind": "identity", "value": [], "source": "calibrant here", "tolerance": 0.0, "reason": "the same bits",
+}  # fmt: skip
 SPARK_SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-}
+    "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+}  # fmt: skip
 
 
 def identities(*, spark: bool = False) -> list[Reference]:
     """Identities of the engines that are installed; the reference value is computed when they are compared."""
-    rows = [row for row in stored_json("identities")["rows"] if _is_available(row[0], spark=spark)]
+    absent = {engine for engine in ENGINES if not find_spec(engine)}
+    if not (spark and has_spark()):  # which takes longer to start than all others to run
+        absent.add("pyspark")
     numbers: Counter[str] = Counter()
     references = []
-    for topic, data, call, expected_call in rows:
-        numbers[topic] += 1
-        references.append(
-            Reference(
-                id=f"identities/{topic}/{numbers[topic]}",
-                topic=topic,
-                kind="identity",
-                call=call,
-                data=data,
-                value=[],
-                source="calibrant here",
-                source_call=expected_call,
-                tolerance=0.0,
-                reason="the same bits",
-            )
-        )
+    for topic, data, call, expected in stored_json("identities")["rows"]:
+        if topic not in absent:
+            numbers[topic] += 1
+            id = f"identities/{topic}/{numbers[topic]}"
+            references.append(Reference(id, topic, call=call, data=data, source_call=expected, **IDENTITY))
     return references
-
-
-def _is_available(topic: str, *, spark: bool) -> bool:
-    """Whether the identities of a topic can be evaluated; those of Spark, which takes long to start, only on request."""
-    if topic == "pyspark":
-        return spark and has_spark()
-    return topic not in ENGINES or find_spec(topic) is not None
 
 
 @contextmanager

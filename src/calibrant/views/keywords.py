@@ -125,7 +125,11 @@ def documents_keywords(
         names = list(signature.parameters)
         repeats = inspect.isfunction(function) and not REPEATING.isdisjoint(names)
         if repeats:
-            signed.__signature__ = _with_progress(signature)
+            progress = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
+            parameters = list(signature.parameters.values())
+            has_options = parameters[-1].kind is inspect.Parameter.VAR_KEYWORD
+            parameters.insert(len(parameters) - has_options, progress)
+            signed.__signature__ = signature.replace(parameters=parameters)
             names.append("progress")
         if function.__doc__:
             doc = _insert_parameters(function.__doc__, {**SHARED, **(table or {})}, progress=repeats)
@@ -135,15 +139,6 @@ def documents_keywords(
         return function
 
     return decorate
-
-
-def _with_progress(signature: inspect.Signature) -> inspect.Signature:
-    """The signature with the keyword `progress`, before ``**options``."""
-    progress = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
-    parameters = list(signature.parameters.values())
-    has_options = parameters[-1].kind is inspect.Parameter.VAR_KEYWORD
-    parameters.insert(len(parameters) - has_options, progress)
-    return signature.replace(parameters=parameters)
 
 
 def _check_calls(function: Callable[P, T], parameters: list[str]) -> Callable[P, T]:
