@@ -91,7 +91,7 @@ def stored_calibrator(db: Transaction) -> OnlineCalibration | None:
 
     state = db.meta(STATE)
     found: Any = None if state is None else from_text(state["calibrator"].encode(), "store")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def online_status(db: Transaction, settings: Settings, places: Sequence[int]) -> OnlineRecalibration | None:
