@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cProfile
 import dataclasses
 from typing import Any
 
@@ -147,14 +146,3 @@ def test_headers_of_groups_are_those_of_their_rows() -> None:
                         pytest.approx(expected, rel=1e-12) if isinstance(expected, float | tuple) else expected
                     )
     assert found[0].header.auroc is found[0].header.average_precision is None
-
-
-def test_many_groups_take_few_calls() -> None:
-    """Views, tables, fits and headers of many groups are computed together: a group takes a few hundred calls, however fast they are."""
-    calls = []
-    for groups in (256, 512):
-        sketches = grouped_sketches(groups, 20)[-1]
-        profile = cProfile.Profile()
-        profile.runcall(cal.evaluate, sketches)
-        calls.append(sum(entry.callcount for entry in profile.getstats()))
-    assert (calls[1] - calls[0]) / 256 < 480
