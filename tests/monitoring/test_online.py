@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.inference.seeds import generator
-from tests.calling import raises
+from tests.calling import Run, raises
 
 
 def made(path: Path, scores: np.ndarray, labels: np.ndarray, **keywords: Any) -> cal.Monitor:
@@ -38,7 +38,9 @@ def test_windows_are_compared_before_their_labels_are_learned(tmp_path: Path) ->
     expected = cal.OnlineCalibration()
     losses = []
     for day, (score, label) in enumerate(parts):
-        cal.Monitor.open(tmp_path / "m.db").update(label, score, when=f"2026-01-{day + 1:02}T10:00")  # resumed each time
+        cal.Monitor.open(tmp_path / "m.db").update(
+            label, score, when=f"2026-01-{day + 1:02}T10:00"
+        )  # resumed each time
         before = score if day == 0 else expected.predict_proba(score)[:, 1]
         losses.append([np.square(p - label).mean() for p in (score, before)])
         # The rows of a window in the order of their scores, those without the event first, are put into a random order.
@@ -101,3 +103,17 @@ def test_a_monitor_without_it_is_unchanged(tmp_path: Path) -> None:
         monitor.online_calibrator()
     with raises(cal.errors.ArgumentError, "online"):
         made(tmp_path / "n.db", *parts[0], online="yes")
+
+
+def test_the_command_line_keeps_one(tmp_path: Path, run: Run) -> None:
+    rng = np.random.default_rng(4)
+    score = rng.uniform(0.05, 0.95, 300).round(2)
+    label = (rng.random(300) < score).astype(int)
+    lines = [f"{y},{p},2026-01-0{1 + place // 100}" for place, (y, p) in enumerate(zip(label, score, strict=True))]
+    file, store = tmp_path / "rows.csv", str(tmp_path / "m.db")
+    file.write_text("\n".join(["label,prob,day", *lines]))
+    assert run("monitor", "init", store, "--reference", str(file), "--every", "1d", "--time", "day", "--online")[0] == 0
+    run("monitor", "update", store, str(file))
+    code, out, _ = run("monitor", "status", store, "--json", "--fail-on-alarm", "never")
+    assert code == 0
+    assert len(json.loads(out)["online"]["brier"]) == 2

@@ -273,17 +273,9 @@ class Monitor:
             features=tuple(features),
             online=online,
         )
-        more = {} if rows is None else _reference_sketches(settings, rows, scores, when)
-        if rule.season is not None and rows is None:
-            raise ArgumentError("reference", "must be rows for windows with a season", "pass labels and probabilities")
-        store = Store.create(
-            path,
-            {"settings": settings.to_dict()},
-            sketches.to_bytes(),
-            [start_stream(settings, name, place, place > 0) for place, name in enumerate([ALL_ROWS, *names])],
-            more,
-        )
-        return cls._read(store)
+        more = _reference_sketches(settings, rows, scores, when)
+        streams = [start_stream(settings, name, place, place > 0) for place, name in enumerate([ALL_ROWS, *names])]
+        return cls._read(Store.create(path, {"settings": settings.to_dict()}, sketches.to_bytes(), streams, more))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Monitor:
@@ -852,9 +844,13 @@ def _counts(p: Predictions) -> Whole:
 
 
 def _reference_sketches(
-    settings: Settings, p: Predictions, ood: Mapping[str, Floats], when: Any
+    settings: Settings, p: Predictions | None, ood: Mapping[str, Floats], when: Any
 ) -> dict[tuple[Any, ...], bytes]:
     """Out-of-distribution scores of each stream and, with a season, all scores of each stream and phase, as bytes of sketches."""
+    if p is None and settings.rule.season is not None:
+        raise ArgumentError("reference", "must be rows for windows with a season", "pass labels and probabilities")
+    if p is None:
+        return {}
     counts = _counts(p)
     streams = {ALL_ROWS: np.ones(p.n, bool)}
     if p.groups is not None:

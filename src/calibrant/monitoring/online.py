@@ -54,8 +54,7 @@ class OnlineRecalibration(Record):
     mean_recalibrated: float
 
     def _columns(self) -> dict[str, list[Any]]:
-        names = ("windows", "rows", "brier", "recalibrated")
-        return {name.removesuffix("s") if name == "windows" else name: list(getattr(self, name)) for name in names}
+        return {name: list(getattr(self, name)) for name in ("windows", "rows", "brier", "recalibrated")}
 
     def _title(self) -> str:
         lower = sum(new < old for new, old in zip(self.recalibrated, self.brier, strict=True))
@@ -92,7 +91,7 @@ def stored_calibrator(db: Transaction) -> OnlineCalibration | None:
 
     state = db.meta(STATE)
     found: Any = None if state is None else from_text(state["calibrator"].encode(), "store")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def online_status(db: Transaction, settings: Settings, places: Sequence[int]) -> OnlineRecalibration | None:

@@ -148,7 +148,7 @@ class _PackedCells:
         for group, waiting in enumerate(self.rows[:, 0].tolist()):
             fill(self.scores[group, :waiting], self.outcomes[group, :waiting], tables(), self.cells[group])
         self.rows[:, 1] += self.rows[:, 0]
-        self.scores = self.outcomes = np.zeros((0, 0))
+        self.scores, self.outcomes = np.zeros((0, 0)), np.zeros((0, 0), np.uint8)
         return self.take(range(len(self.cells)))
 
 
