@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -108,11 +108,12 @@ def render_comparison(comparison: ReportComparison) -> str:
 
 
 def _render(sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
-    """Render the template; it has scripts where all sides have charts."""
+    """Render the template; it has a script where all sides have charts."""
     first, shown_first = reports[0], reports[sides.focus if len(reports) > 1 else 0]
     live = any(side.series for side in sides.sides) and all(report.charts is not None for report in reports)
     style = _static("report.css")
-    scripts = [script_text(text) for text in (_drawing_library(), _static("report.js"))] if live else []
+    # One element, so that the charts' code never runs without its library.
+    script = script_text(f"{_drawing_library()}\n{_static('report.js')}") if live else ""
     texts = chart_texts(first, first.diagram.lens)
     description = ""
     if live and sides.lenses:
@@ -121,9 +122,9 @@ def _render(sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
         _environment()
         .get_template("report.html")
         .render(
-            policy=_policy(style, scripts),
+            policy=_policy(style, script),
             style=_verbatim(style),
-            scripts=[_verbatim(script) for script in scripts],
+            script=_verbatim(script),
             charts=_verbatim(embedded_json(_page_data(sides, reports))) if live else None,
             labels={name: with_titles(name, texts) for name in (*DIAGRAMS, *FURTHER)},
             diagrams=DIAGRAMS,
@@ -203,9 +204,9 @@ def _fingerprint(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
 
 
-def _policy(style: str, scripts: Iterable[str]) -> str:
-    """Return the content security policy: these scripts, this style and embedded images only."""
-    run = " ".join(map(_fingerprint, scripts)) or "'none'"
+def _policy(style: str, script: str) -> str:
+    """Return the content security policy: this script, this style and embedded images only."""
+    run = _fingerprint(script) if script else "'none'"
     return (
         f"default-src 'none'; script-src {run}; style-src {_fingerprint(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"

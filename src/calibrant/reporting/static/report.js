@@ -1,6 +1,6 @@
 // Charts of the report, drawn from curves that the page contains.
-"use strict";
 (() => {
+  "use strict";
   const data = JSON.parse(document.getElementById("chart-data").textContent);
   const element = (id) => document.getElementById(id);
   const DIAGRAMS = ["isotonic", "bins", "smooth", "cumulative"];
