@@ -221,21 +221,11 @@ def compare_reports(
         raise ArgumentError("level", "is required to compare", "for example 0.95")
     seed = options.pop("rng", 0)
     settings = Settings(metrics=metrics, seed=seed, recalibration=False, **options)
-    return compare_models(_read_models(y_true, y_prob, sample_weight, pos_label), settings, {})
-
-
-def _read_models(y_true: Any, y_prob: Any, sample_weight: Any, pos_label: Any) -> dict[str, Predictions]:
-    """Return checked predictions by name."""
-    if isinstance(y_true, Mapping) and y_prob is None:
-        wrong = [name for name, part in y_true.items() if not isinstance(part, Predictions)]
-        if wrong:
-            raise ArgumentError("y_true", f"the entry {wrong[0]!r} must be Predictions", "pass y_prob by name as well")
-        return {str(name): part for name, part in y_true.items()}
-    if not isinstance(y_prob, Mapping):
-        raise ArgumentError(
-            "y_prob", "must be a mapping from names to probabilities", 'for example {"old": p_old, "new": p_new}'
-        )
-    return paired_models(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    if not isinstance(y_true if y_prob is None else y_prob, Mapping):
+        example = 'for example {"old": p_old, "new": p_new}'
+        raise ArgumentError("y_prob", "must be a mapping from names to probabilities", example)
+    models = paired_models(y_true, y_prob, sample_weight, pos_label, argument="y_prob")
+    return compare_models(models, settings, {})
 
 
 def compare_models(models: Mapping[str, Predictions], settings: Settings, more: Mapping[str, Any]) -> ReportComparison:

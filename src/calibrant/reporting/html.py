@@ -20,7 +20,7 @@ from .interactive import shown
 from .overlay import Overlay, compared_sides, report_sides
 from .pictures import FURTHER, describe_diagram
 from .settings import DIAGRAMS
-from .specs import feature_spec, lines_spec, scores_spec, with_titles
+from .specs import chart, with_titles
 from .tables import (
     Table,
     amount,
@@ -228,7 +228,11 @@ def _page_data(sides: Overlay, reports: Sequence[Report]) -> dict[str, Any]:
         "diagram": first.diagram.kind,
         "logit": first.diagram.scale == "logit",
         "features": [{"name": shown(each.feature), "data": chart_rows(each)} for each in diagrams],
-        "charts": {"lines": lines_spec({}, {"x": "", "y": ""}), "scores": scores_spec({}), "feature": feature_spec()},
+        "charts": {
+            "lines": chart("lines", {}, xTitle="", yTitle="", logit=False),
+            "scores": chart("scores", {}),
+            "feature": chart("feature", {}, xTitle=""),
+        },
     }
 
 
@@ -256,7 +260,7 @@ def report_tiles(report: Report) -> list[tuple[str, str, str]]:
     if report.clinical is not None:
         summary = report.clinical.summary
         tiles = [("patients", amount(summary.n), f"{amount(summary.events)} with {report.outcome or 'the event'}")]
-        rows = [(summary[id].name, summary[id]) for id in ("oe", "slope", "c")]
+        rows = [(summary[id].name, summary[id]) for id in ("intercept", "ici", "brier")]
         level = summary.level
     else:
         tiles = [("rows", amount(report.provenance.row_count), "")]
