@@ -112,7 +112,7 @@ class Table:
         for name in names:
             if name.lower() in taken:
                 raise ColumnError(name, "the file already has this column", "remove it, or name other columns")
-        added = {f"c{place}": np.array(column, np.float64) for place, column in enumerate(columns)}
+        added = {f"c{index}": np.array(column, np.float64) for index, column in enumerate(columns)}
         if len(names) == len(columns):
             new = ", ".join(f"{c} AS {quoted(name)}" for c, name in zip(added, names, strict=True))
         else:  # one column holds a list
@@ -171,7 +171,7 @@ def open_table(source: Source, *, to_write: bool = False, label_required: bool =
         numbered = NUMBER if to_write and kind in PRINTED else None
         with open_rows(paths, file, kind, where=where, table=source.table, numbered=numbered) as every:
             columns = with_logits(columns, every.names)
-            rows = _computed(every, columns, with_label=not to_write, label_required=label_required)
+            rows = _with_expressions(every, columns, with_label=not to_write, label_required=label_required)
             scores = _scores(rows.names, columns, label_required)
             used = [*scores, *([] if numbered is None else [NUMBER])] if to_write else rows.names
             connection = rows.connection
@@ -186,7 +186,7 @@ def open_table(source: Source, *, to_write: bool = False, label_required: bool =
             yield _table(replace(rows, sql="rows_read"), scores, columns, every if to_write else None)
 
 
-def _computed(rows: Rows, columns: Columns, *, with_label: bool, label_required: bool) -> Rows:
+def _with_expressions(rows: Rows, columns: Columns, *, with_label: bool, label_required: bool) -> Rows:
     """The rows with the columns of expressions; a label that is not required may refer to columns that are not there yet."""
     without = replace(columns, label=None)
     if not with_label:
