@@ -84,19 +84,3 @@ def gamma_curves(curves: dict[str, dict[str, Any]], path: Path) -> None:
         ax.set_xlabel("gamma, finer to the right", fontsize=8)
     axes[0].set_ylabel("calibration error", fontsize=8)
     finish(figure, path, axes[0].get_legend_handles_labels(), 4)
-
-
-def fraction_curves(fractions: list[float], curves: dict[str, dict[str, Any]], path: Path) -> None:
-    """Bootstrap mean and standard deviation against the share of the rows that is drawn."""
-    figure, axes = axes_of(1, 2, 8.0, 3.4)
-    for place, (name, curve) in enumerate(curves.items()):
-        look: dict[str, Any] = {"color": COLORS[place], "marker": MARKERS[place], "markersize": 4, "linewidth": 1.2}
-        axes[0].plot(fractions, curve["mean"], **look, label=name)
-        axes[0].fill_between(fractions, curve["low"], curve["high"], color=COLORS[place], alpha=0.12, linewidth=0)
-        axes[1].plot(fractions, curve["spread"], **look)
-    axes[0].set_ylabel("calibration error, mean and 95%", fontsize=8)
-    axes[1].set_ylabel("standard deviation", fontsize=8)
-    for ax in axes:
-        ax.set_ylim(bottom=0)
-        ax.set_xlabel("share of the rows that is drawn", fontsize=8)
-    finish(figure, path, axes[0].get_legend_handles_labels(), 2)
