@@ -91,7 +91,7 @@ TABLE: dict[str, Call] = {
     "a negative penalty": lambda: cal.MatrixScaling(off_diagonal=-1).fit(P4, Y4),
     "unknown input": lambda: cal.VectorScaling(input="odds").fit(P4, Y4),
     "unknown way of several classes": lambda: cal.IsotonicCalibration(multiclass="all").fit(P2, Y2),
-    "intervals of pooled classes": lambda: cal.VennAbers(multiclass="pooled").fit(P4, Y4).predict_interval(P4),
+    "intervals of pooled classes": lambda: cal.VennAbers(multiclass="pooled").fit(P4, Y4).predict_p0_p1(P4),
     "a prior from labels that are missing": lambda: cal.PriorShift(0.3, "labels").fit(P2),
     "a prior of 0": lambda: cal.PriorShift((1, 0, 0, 0), (0.2, 0.3, 0.4, 0.1)).fit(P4),
     "one score of a prior": lambda: cal.PriorShift(0.5, 0.3).fit(0.4),

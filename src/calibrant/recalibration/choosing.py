@@ -436,7 +436,7 @@ def _check_rows(p: Predictions, folds: int) -> None:
 def _remedy(p: Predictions) -> str:
     """How to obtain one class per row."""
     if p.kind == "multilabel":
-        return "fit one calibrator per label: recalibrate(y_true[:, k], y_prob[:, k])"
+        return "use MultilabelCalibration, or choose per label: recalibrate(y_true[:, k], y_prob[:, k])"
     if p.kind == "confidence":
         return 'pass all probabilities, or drop input="confidence": being right is then the class'
     return "pass the class of each row; where several people labelled a row, repeat it for each of them"
@@ -475,18 +475,19 @@ def _named(method: Any, p: Predictions) -> dict[str, Calibrator]:
 
 # Rows per distinct score from which the rate of each is a candidate.
 ROWS_FOR_A_RATE = 20
-# Methods with a parameter for each pair of classes, and the rows times squared classes up to which these are candidates: some seconds for each fit.
-OF_EVERY_PAIR, MOST_PRODUCTS = {"structured"}, 1e8
+# Candidates up to this product of rows and a power of the classes, the first of both numbers: some seconds for each fit.
+MOST_PRODUCTS = {"structured": (2, 1e8), "venn_abers": (1, 2e5)}
 
 
 def _automatic(p: Predictions) -> list[str]:
     """The methods whose required number of rows is met, those with the smallest requirement first."""
     n = _rows(p)
     known = sorted((method.candidate[p.kind], name) for name, method in METHODS.items() if p.kind in method.candidate)
-    large = p.n * p.k**2 > MOST_PRODUCTS
-    names = [
-        name for (rows, each), name in known if n >= max(rows, each * p.k) and not (large and name in OF_EVERY_PAIR)
-    ]
+    names = []
+    for (rows, each), name in known:
+        power, most = MOST_PRODUCTS.get(name, (1, math.inf))
+        if n >= max(rows, each * p.k) and p.n * p.k**power <= most:
+            names.append(name)
     # With many rows at each of few scores, no curve needs to be assumed.
     levels = few_levels(p.probs if p.probs.ndim == 1 else p.probs[:, -1], n) if p.kind == "binary" else None
     return names if levels is None or n < ROWS_FOR_A_RATE * len(levels) else [*names, "histogram_levels"]

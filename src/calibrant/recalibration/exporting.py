@@ -16,7 +16,7 @@ from ..errors import ArgumentError
 from ..sketches.warehouse import DIALECTS, Dialect, quoted
 from ..util.checks import check_choice
 from ..util.files import write_atomic
-from .base import Calibrator, Input, as_fitted
+from .base import Calibrator, as_fitted
 from .choosing import Recalibration
 from .formulas import TINY, Formula, Pieces, given, nodes_of, pieces_of
 from .onnx_models import to_onnx
@@ -197,7 +197,7 @@ def to_python(calibrator: Calibrator | Recalibration) -> str:
     lines, results = program.written(_python_text, repr)
     names = ", ".join(program.columns)
     read = f"{names} = float(scores)" if len(program.columns) == 1 else f"{names} = map(float, scores)"
-    check = [f"if not ({_valid_in_python(program.columns, calibrator.input)}):", f"    return [nan] * {len(results)}"]
+    check = [f"if not ({_valid_in_python(program.columns, calibrator)}):", f"    return [nan] * {len(results)}"]
     steps = [f"{line.name} = {line.text}" for line in lines]
     body = "\n    ".join([read, *check, *steps, f"return [{', '.join(results)}]"])
     return f'''"""Calibrated probabilities: {type(calibrator).__name__}, written by calibrant."""
@@ -227,12 +227,16 @@ def _plain(name: Any) -> str | int | float | bool:
     return name if type(name) in (str, int, float, bool) else str(name)
 
 
-def _valid_in_python(columns: list[str], input: Input) -> str:
+def _has_softmax(calibrator: Calibrator) -> bool:
+    """Whether the scores are logits of several classes, of which none may be inf, nor all -inf."""
+    return calibrator.input == "logit" and calibrator.exclusive and calibrator.n_features_in_ > 1
+
+
+def _valid_in_python(columns: list[str], calibrator: Calibrator) -> str:
     """The condition that `predict_proba` accepts each score; NaN fulfils none."""
-    if input == "prob":
-        return " and ".join(f"0 <= {name} <= 1" for name in columns)
-    if len(columns) == 1:
-        return f"-inf <= {columns[0]} <= inf"
+    if not _has_softmax(calibrator):
+        low, high = (0, 1) if calibrator.input == "prob" else ("-inf", "inf")
+        return " and ".join(f"{low} <= {name} <= {high}" for name in columns)
     return " and ".join([*(f"{name} < inf" for name in columns), f"max({', '.join(columns)}) > -inf"])
 
 
@@ -314,7 +318,8 @@ def to_sql(
     scores = [f"CAST({quoted(name, own, 'prob')} AS {own.double})" for name in columns]
     infinity = f"CAST('Infinity' AS {own.double})"
     # NULL where predict_proba raises; databases order NaN above all numbers.
-    valid = "BETWEEN 0e0 AND 1e0" if calibrator.input == "prob" else f"{'<=' if len(columns) == 1 else '<'} {infinity}"
+    largest = f"{'<' if _has_softmax(calibrator) else '<='} {infinity}"
+    valid = "BETWEEN 0e0 AND 1e0" if calibrator.input == "prob" else largest
     # A product with a subnormal number would be an error in some databases.
     read = [
         f"CASE WHEN {score} {valid} THEN CASE WHEN ABS({score}) < {TINY!r} THEN 0e0 ELSE {score} END END AS x{i}"
@@ -333,7 +338,7 @@ def to_sql(
             f"SELECT *, {', '.join(f'{line.text} AS {line.name}' for line in same)}\nFROM ({query}{fence}) AS c{level}"
         )
     known = " AND ".join(f"{name} IS NOT NULL" for name in program.columns)
-    if calibrator.input == "logit" and len(columns) > 1:
+    if _has_softmax(calibrator):
         known += f" AND GREATEST({', '.join(program.columns)}) > -{infinity}"
     outputs = [f"{short} AS {name}" for name, short in kept.items()] + [
         f"CASE WHEN {known} THEN {text} END AS {name}"
