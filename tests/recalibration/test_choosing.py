@@ -133,7 +133,7 @@ def test_gains_of_candidates_and_of_the_selection(keyword: str) -> None:
         for name, gain in held.items():
             w, v = share[rows] / share[rows].sum(), spread[rows] / share[rows].sum() ** 2
             mean = w @ gain[rows]
-            if mean > np.sqrt(v @ (gain[rows] - mean) ** 2):
+            if mean > min(2 * v.sum(), np.sqrt(v @ (gain[rows] - mean) ** 2)):
                 means[name] = mean
         return max(means, key=means.__getitem__) if means else "none"
 
@@ -163,6 +163,17 @@ def test_gains_of_candidates_and_of_the_selection(keyword: str) -> None:
         chosen.append(without[name][k] if name != "none" else np.zeros(120))
     expected = estimate(np.array(chosen), gains(result.method), corrected=True)
     assert (result.gain, result.low, result.high) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_few_very_large_losses_are_evidence_enough() -> None:
+    """Three confident errors in 100 rows make the standard error of the gain as large as the gain."""
+    p = np.concatenate([np.full(97, 0.3), np.full(3, 1e-4)])
+    y = np.concatenate([np.arange(97) % 10 < 3, np.ones(3)]).astype(int)
+    result = cal.recalibrate(y, p, method="platt")
+    held = np.log(result.held_out[np.arange(100), y]) - np.log(np.where(y == 1, p, 1 - p))
+    assert result.method == "platt"
+    assert held.sum() > 2
+    assert held.mean() < held.std() / 10
 
 
 @pytest.mark.parametrize("distribution", [(1, 1), (1, 1, 1)])

@@ -55,19 +55,28 @@ LARGEST = float(np.finfo(np.float64).max)
 TYPES: dict[str, type[Calibrator]] = {}
 METHODS: dict[str, Method] = {}
 # Parameters and attributes that calibrators share; a class docstring names one on a line of its own, and type and text are inserted.
-SHARED = parameter_texts("calibrant.recalibration")["calibrators"]
+SHARED, OF_METHODS = (parameter_texts("calibrant.recalibration")[table] for table in ("calibrators", "methods"))
 
 
-def _with_shared(doc: str) -> str:
-    """A class docstring in which bare names of shared parameters and attributes have their type and text."""
+def _with_shared(doc: str, shared: Mapping[str, tuple[str, str]] = SHARED) -> str:
+    """A docstring in which bare names of shared parameters and attributes have their type and text."""
     lines: list[str] = []
     for line in inspect.cleandoc(doc).split("\n"):
-        if line in SHARED:
-            kind, text = SHARED[line]
+        if line in shared:
+            kind, text = shared[line]
             lines += [f"{line} : {kind}", *(f"    {each}" for each in text.split("\n"))]
         else:
             lines.append(line)
     return "\n".join(lines)
+
+
+def _document(cls: type) -> None:
+    """Insert the shared parameters into the docstrings of a class and of its methods."""
+    if cls.__doc__:
+        cls.__doc__ = _with_shared(cls.__doc__)
+    for method in vars(cls).values():
+        if inspect.isfunction(method) and method.__doc__:
+            method.__doc__ = _with_shared(method.__doc__, OF_METHODS)
 
 
 @dataclass(frozen=True)
@@ -221,8 +230,7 @@ class Calibrator:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if cls.__doc__:
-            cls.__doc__ = _with_shared(cls.__doc__)
+        _document(cls)
         if "methods" not in cls.__dict__:
             return
         known = {cls.__name__: TYPES.get(cls.__name__, cls)}
@@ -242,12 +250,9 @@ class Calibrator:
         ----------
         scores : array-like of shape (N,) or (N, K), or frame
             Probabilities or logits, according to the parameter `input`. One dimension: scores of the second of two classes.
-        y : array-like of shape (N,)
-            Observed class of each row.
-        sample_weight : array-like of shape (N,), optional
-            Importance weight of each row; only ratios matter.
-        counts : array-like of shape (N,), optional
-            Number of identical rows that each row represents; excludes `sample_weight`.
+        y
+        sample_weight
+        counts
 
         Returns
         -------
@@ -333,8 +338,7 @@ class Calibrator:
 
         Parameters
         ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
+        scores
 
         Returns
         -------
@@ -389,8 +393,7 @@ class Calibrator:
 
         Parameters
         ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
+        scores
 
         Returns
         -------
@@ -711,7 +714,7 @@ class Calibrator:
         return f"{type(self).__name__}({', '.join(changed)})" + (f" <{', '.join(found)}>" if found else "")
 
 
-Calibrator.__doc__ = _with_shared(Calibrator.__doc__ or "")
+_document(Calibrator)
 
 
 @cache
@@ -790,16 +793,11 @@ class ContextCalibrator(Calibrator):
         ----------
         scores : array-like of shape (N,) or (N, K), or frame
             Probabilities or logits, according to the parameter `input`.
-        y : array-like of shape (N,)
-            Observed class of each row.
-        sample_weight : array-like of shape (N,), optional
-            Importance weight of each row; only ratios matter.
-        groups : array-like of shape (N,), dict or frame
-            Group of each row, for a calibrator of groups.
-        features : array-like of shape (N, d), dict or frame
-            Features of each row, for a calibrator of features.
-        counts : array-like of shape (N,), optional
-            Number of identical rows that each row represents; excludes `sample_weight`.
+        y
+        sample_weight
+        groups
+        features
+        counts
 
         Returns
         -------
@@ -820,12 +818,9 @@ class ContextCalibrator(Calibrator):
 
         Parameters
         ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
-        groups : array-like of shape (N,), dict or frame
-            Group of each row, as in `fit`.
-        features : array-like of shape (N, d), dict or frame
-            Features of each row, as in `fit`.
+        scores
+        groups
+        features
 
         Returns
         -------
@@ -839,12 +834,9 @@ class ContextCalibrator(Calibrator):
 
         Parameters
         ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
-        groups : array-like of shape (N,), dict or frame
-            Group of each row, as in `fit`.
-        features : array-like of shape (N, d), dict or frame
-            Features of each row, as in `fit`.
+        scores
+        groups
+        features
 
         Returns
         -------

@@ -169,7 +169,8 @@ def to_python(calibrator: Calibrator | Recalibration) -> str:
     -------
     str
         Module with the function ``predict_proba(scores)``, which takes the score of one row (a number for two classes, otherwise one number
-        per class) and returns the list of calibrated probabilities in the order of ``CLASSES``. It equals the method `predict_proba` up to 1e-12.
+        per class) and returns the list of calibrated probabilities in the order of ``CLASSES``. It equals the method `predict_proba` up to 1e-12;
+        scores below 1e-300 may count as 0.
         Where that method raises an error for a score, such as NaN or a probability outside [0, 1], all probabilities are NaN. Whether the
         probabilities of a row sum to 1 is not checked. Classes that are not str, int, float or bool, such as dates, are text in ``CLASSES``
         (``str(name)``).
@@ -285,7 +286,7 @@ def to_sql(
     Returns
     -------
     str
-        One SELECT statement. Its probabilities equal those of `predict_proba` up to 1e-12. They are NULL where a score of the row is missing, or
+        One SELECT statement. Its probabilities equal those of `predict_proba` up to 1e-12; scores below 1e-300 count as 0. They are NULL where a score of the row is missing, or
         where that method raises an error for it, such as NaN or a probability outside [0, 1]. Whether the probabilities of a row sum to 1 is
         not checked.
 

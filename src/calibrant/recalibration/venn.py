@@ -127,8 +127,7 @@ class VennAbers(ScoreCalibrator):
 
         Parameters
         ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
+        scores
 
         Returns
         -------
@@ -233,14 +232,11 @@ class CrossVennAbers(VennAbers):
         ----------
         scores : array-like of shape (N,) or (N, K), or frame
             Probabilities or logits, according to the parameter `input`.
-        y : array-like of shape (N,)
-            Observed class of each row.
-        sample_weight : array-like of shape (N,), optional
-            Importance weight of each row; only ratios matter.
+        y
+        sample_weight
         fold : array-like of shape (N,), optional
             Fold of each row, in place of `folds` random ones: any two or more values.
-        counts : array-like of shape (N,), optional
-            Number of identical rows that each row represents; excludes `sample_weight`.
+        counts
 
         Returns
         -------
