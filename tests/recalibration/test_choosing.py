@@ -166,14 +166,15 @@ def test_gains_of_candidates_and_of_the_selection(keyword: str) -> None:
 
 
 def test_a_few_very_large_losses_are_evidence_enough() -> None:
-    """Three confident errors in 100 rows make the standard error of the gain as large as the gain."""
-    p = np.concatenate([np.full(97, 0.3), np.full(3, 1e-4)])
-    y = np.concatenate([np.arange(97) % 10 < 3, np.ones(3)]).astype(int)
+    """One confident error in 100 rows makes the standard error of the gain larger than the gain."""
+    p = np.concatenate([np.full(79, 0.3), np.full(21, 1e-5)])
+    y = np.concatenate([np.arange(79) % 10 < 3, np.arange(21) == 0]).astype(int)
     result = cal.recalibrate(y, p, method="platt")
     held = np.log(result.held_out[np.arange(100), y]) - np.log(np.where(y == 1, p, 1 - p))
     assert result.method == "platt"
     assert held.sum() > 2
     assert held.mean() < held.std() / 10
+    assert cal.recalibrate(y, p, method="platt", loss="brier").method == "none"
 
 
 @pytest.mark.parametrize("distribution", [(1, 1), (1, 1, 1)])
