@@ -202,6 +202,8 @@ def calibrators(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dic
         tolerance, reason = CALIBRATOR_TOLERANCES.get(name, (1e-12, "rounding"))
         rows = []
         for label, arrays in stored_data().items():
+            if name == "MultilabelCalibration" and np.ndim(arrays["p"]) == 1:
+                continue
             call = FIT.format(name, *needs)
             found = getattr(exact, name)(arrays["y"], arrays["p"], groups=arrays["g"], features=arrays["x"])[:8]
             used = {key: arrays[key] for key in arrays if re.search(rf"\b{key}\b", call)}
@@ -706,6 +708,7 @@ NEEDS = {
     "ChainedCalibration": ("[cal.TemperatureScaling(), cal.PlattScaling()]", "", ""),
     "GroupCalibration": ("cal.PlattScaling()", ", groups=g", ", groups=g[:8]"),
     "MultiCalibration": ("", ", groups=g", ", groups=g[:8]"),
+    "MultilabelCalibration": ("cal.PlattScaling()", "[:, None] == np.arange(p.shape[1])", ""),
     "LensCalibration": ("cal.PlattScaling(), 'class:1'", "", ""),
     "PriorShift": ("before=np.full(np.max(y) + 1, 1 / (np.max(y) + 1))", "", ""),
 }

@@ -175,6 +175,7 @@ from .recalibration import LensCalibration as LensCalibration
 from .recalibration import MatrixScaling as MatrixScaling
 from .recalibration import MiscalibrationAwareTemperature as MiscalibrationAwareTemperature
 from .recalibration import MultiCalibration as MultiCalibration
+from .recalibration import MultilabelCalibration as MultilabelCalibration
 from .recalibration import NearIsotonicEnsemble as NearIsotonicEnsemble
 from .recalibration import OffsetAdjustment as OffsetAdjustment
 from .recalibration import OnlineCalibration as OnlineCalibration

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from typing import Any
 
@@ -90,7 +91,16 @@ TABLE: dict[str, Call] = {
     "a negative penalty": lambda: cal.MatrixScaling(off_diagonal=-1).fit(P4, Y4),
     "unknown input": lambda: cal.VectorScaling(input="odds").fit(P4, Y4),
     "unknown way of several classes": lambda: cal.IsotonicCalibration(multiclass="all").fit(P2, Y2),
-    "intervals of pooled classes": lambda: cal.VennAbers(multiclass="pooled").fit(P4, Y4).predict_interval(P4),
+    "intervals of a copy, which has no rows": lambda: copy.deepcopy(cal.PlattScaling().fit(P2, Y2)).predict_interval(
+        P2
+    ),
+    "intervals of groups": lambda: (
+        cal.GroupCalibration(cal.PlattScaling()).fit(P2, Y2, groups=["a"] * len(Y2)).predict_interval(P2)
+    ),
+    "a label without rows": lambda: cal.MultilabelCalibration(cal.OffsetAdjustment()).fit(
+        np.column_stack([P2, P2]), np.column_stack([Y2, np.zeros(len(Y2), int)])
+    ),
+    "intervals of pooled classes": lambda: cal.VennAbers(multiclass="pooled").fit(P4, Y4).predict_p0_p1(P4),
     "a prior from labels that are missing": lambda: cal.PriorShift(0.3, "labels").fit(P2),
     "a prior of 0": lambda: cal.PriorShift((1, 0, 0, 0), (0.2, 0.3, 0.4, 0.1)).fit(P4),
     "one score of a prior": lambda: cal.PriorShift(0.5, 0.3).fit(0.4),

@@ -127,6 +127,18 @@ def ChainedCalibration(labels, probs, **rest):
     return one_vs_rest(labels, [list(map(float, row)) for row in first], platt_rates)
 
 
+def MultilabelCalibration(labels, probs, **rest):
+    """Platt scaling of the probability of each class, as a label of its own."""
+    rows = vectors(probs)
+    columns = []
+    for k in range(len(rows[0])):
+        scores = off_boundary([float(row[k]) for row in rows])
+        columns.append(
+            platt_rates([(score, int(label == k), 1) for (_, score), label in zip(scores, labels, strict=True)])
+        )
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
 def LensCalibration(labels, probs, **rest):
     """Platt scaling of the event that the class is 1; the other classes share the rest in proportion."""
     rows = vectors(probs)
@@ -591,6 +603,7 @@ CALLS = {
     "IntraOrderPreserving": ("", "", ""),
     "LensCalibration": ("cal.PlattScaling(), 'class:1'", "", ""),
     "MiscalibrationAwareTemperature": ("", "", ""),
+    "MultilabelCalibration": ("cal.PlattScaling()", "[:, None] == np.arange(p.shape[1])", ""),
     "MultiCalibration": (
         f"levels={LEVELS}, alpha={ALPHA}, min_size={LEAST_ROWS}, held_out=0",
         ", groups=g",

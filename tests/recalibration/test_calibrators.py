@@ -100,7 +100,7 @@ VALUES = [
     (HistogramBinning(bins=4, binning="equal_width"), ENDS, rates(0.3, 0.7), (0.375, 0.625), 1e-12),
     (HistogramBinning(bins=4, binning="equal_width", empty="mean"), ENDS, rates(0.3, 0.7), (0.5, 0.5), 1e-12),
     (BayesianBinning(), B, rates(0.2, 0.5, 0.51, 0.9), (LOW, LOW, HIGH, HIGH), 1e-9),
-    (VennAbers(), B, lambda c: np.ravel(c.predict_interval([0.5, 0.2])), (1 / 3, 0.25, 2 / 3, 0.5), 1e-12),
+    (VennAbers(), B, lambda c: np.ravel(c.predict_p0_p1([0.5, 0.2])), (1 / 3, 0.25, 2 / 3, 0.5), 1e-12),
     (VennAbers(), B, rates(0.5, 0.2), (0.5, 0.4), 1e-12),
     (VennAbers(rule="brier"), B, rates(0.5, 0.2), (2 / 3 + 1 / 18 - 2 / 9, 0.5 + 1 / 32 - 1 / 8), 1e-12),
 ]
@@ -159,7 +159,7 @@ def test_bins_of_scores_that_are_neighbours_in_floating_point():
         rate = at(calibrator.fit(score, y), score)
         assert np.isfinite(rate).all()
     assert at(HistogramBinning(bins=4).fit(score, y), score) == pytest.approx(y)
-    low, high = VennAbers().fit(score, y).predict_interval(score)
+    low, high = VennAbers().fit(score, y).predict_p0_p1(score)
     wanted = np.array([by_definition(score, y, np.ones(4), s) for s in score])
     assert np.column_stack([low, high]) == pytest.approx(wanted)
 
@@ -185,7 +185,7 @@ def test_venn_abers_is_two_isotonic_fits():
         score, y, weight = rng.integers(1, 9, n) / 9, rng.integers(0, 2, n), rng.integers(1, 4, n)
         y[:2] = 0, 1
         weight = weight if number % 2 else np.ones(n)
-        low, high = VennAbers().fit(score, y, counts=weight).predict_interval(new)
+        low, high = VennAbers().fit(score, y, counts=weight).predict_p0_p1(new)
         wanted = np.array([by_definition(score, y, weight, s) for s in new])
         assert np.column_stack([low, high]) == pytest.approx(wanted, abs=1e-12)
         assert (low < high).all()
@@ -193,10 +193,10 @@ def test_venn_abers_is_two_isotonic_fits():
 
 def test_venn_abers_intervals_of_several_classes():
     calibrator = VennAbers().fit(*D)
-    low, high = calibrator.predict_interval(D[0])
+    low, high = calibrator.predict_p0_p1(D[0])
     assert low.shape == high.shape == (8, 3)
     assert (low < high).all()
-    single = VennAbers().fit(D[0][:, 1], (D[1] == 1).astype(int)).predict_interval(D[0][:, 1])
+    single = VennAbers().fit(D[0][:, 1], (D[1] == 1).astype(int)).predict_p0_p1(D[0][:, 1])
     assert np.column_stack([low[:, 1], high[:, 1]]) == pytest.approx(np.column_stack(single))
 
 

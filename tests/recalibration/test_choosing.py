@@ -133,7 +133,7 @@ def test_gains_of_candidates_and_of_the_selection(keyword: str) -> None:
         for name, gain in held.items():
             w, v = share[rows] / share[rows].sum(), spread[rows] / share[rows].sum() ** 2
             mean = w @ gain[rows]
-            if mean > np.sqrt(v @ (gain[rows] - mean) ** 2):
+            if mean > min(2 * v.sum(), np.sqrt(v @ (gain[rows] - mean) ** 2)):
                 means[name] = mean
         return max(means, key=means.__getitem__) if means else "none"
 
@@ -163,6 +163,18 @@ def test_gains_of_candidates_and_of_the_selection(keyword: str) -> None:
         chosen.append(without[name][k] if name != "none" else np.zeros(120))
     expected = estimate(np.array(chosen), gains(result.method), corrected=True)
     assert (result.gain, result.low, result.high) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_few_very_large_losses_are_evidence_enough() -> None:
+    """One confident error in 100 rows makes the standard error of the gain larger than the gain."""
+    p = np.concatenate([np.full(79, 0.3), np.full(21, 1e-5)])
+    y = np.concatenate([np.arange(79) % 10 < 3, np.arange(21) == 0]).astype(int)
+    result = cal.recalibrate(y, p, method="platt")
+    held = np.log(result.held_out[np.arange(100), y]) - np.log(np.where(y == 1, p, 1 - p))
+    assert result.method == "platt"
+    assert held.sum() > 2
+    assert held.mean() < held.std() / 10
+    assert cal.recalibrate(y, p, method="platt", loss="brier").method == "none"
 
 
 @pytest.mark.parametrize("distribution", [(1, 1), (1, 1, 1)])

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+import math
+import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import NotFittedError, UndefinedMetricError
+from calibrant.errors import ArgumentError, NotFittedError, UndefinedMetricError
 from calibrant.inference.replicates import Replicates
-from calibrant.recalibration import calibration_interval
+from calibrant.recalibration.methods import METHODS
 
 DATA = cal.inference.make_miscalibrated(800, warp=cal.inference.simulation.temperature(1.7), rng=0)
 THREE = cal.inference.make_miscalibrated(
@@ -22,8 +25,8 @@ AT = np.array([0.02, 0.3, 0.5, 0.9])
 
 def test_the_ends_are_quantiles_of_refits() -> None:
     y, p = DATA.y_true[:100], DATA.y_prob[:100]
-    calibrator = cal.IsotonicCalibration().fit(p, y)
-    found = calibration_interval(calibrator, y, p, at=AT, n_resamples=20, level=0.8, rng=3)
+    calibrator = cal.HistogramBinning(bins=4).fit(p, y)
+    found = calibrator.predict_interval(AT, n_resamples=20, level=0.8, rng=3)
     draws = Replicates(100, 20, 3)
     refits = [copy.deepcopy(calibrator).fit(p[rows], y[rows]) for rows in map(draws.rows, range(20))]
     values = np.array([refit.predict_proba(AT)[:, 1] for refit in refits])
@@ -36,7 +39,7 @@ def test_the_ends_are_quantiles_of_refits() -> None:
 def test_a_logistic_curve_has_nearly_its_wald_interval() -> None:
     y, p = DATA.y_true, DATA.y_prob
     calibrator = cal.PlattScaling(targets="plain").fit(p, y)
-    found = calibration_interval(calibrator, y, p, at=AT, n_resamples=400)
+    found = calibrator.predict_interval(AT, n_resamples=400)
     odds = np.log(p / (1 - p))
     x, new = np.column_stack([np.ones(len(p)), odds]), np.column_stack([np.ones(4), np.log(AT / (1 - AT))])
     rate = calibrator.apply(calibrator._read(p))[:, 1]
@@ -52,8 +55,7 @@ def test_a_logistic_curve_has_nearly_its_wald_interval() -> None:
 @pytest.mark.parametrize("words", [{}, {"counts": np.arange(300) % 3}, {"sample_weight": 0.5 + np.arange(300) % 2}])
 def test_several_classes_and_weights(words: dict[str, Any]) -> None:
     calibrator = cal.StructuredScaling().fit(THREE.y_prob, THREE.y_true, **words)
-    rows = cal.Predictions(THREE.y_true, THREE.y_prob, **words)
-    found = calibration_interval(calibrator, rows, at=THREE.y_prob[:5], n_resamples=20)
+    found = calibrator.predict_interval(THREE.y_prob[:5], n_resamples=20)
     assert found.probability == pytest.approx(calibrator.apply(calibrator._read(THREE.y_prob[:5])), abs=1e-12)
     assert found.low.shape == (5, 3)
     assert (found.low < found.probability + 0.05).all()
@@ -62,20 +64,91 @@ def test_several_classes_and_weights(words: dict[str, Any]) -> None:
     assert list(found.to_dict())[:3] == ["probability", "low", "high"]
 
 
-def test_scores_of_the_rows_are_the_default_and_order_does_not_matter_to_counts() -> None:
+def test_scores_of_the_rows_are_the_default() -> None:
     calibrator = cal.TemperatureScaling().fit(DATA.y_prob[:50], DATA.y_true[:50])
-    found = calibration_interval(calibrator, DATA.y_true[:50], DATA.y_prob[:50], n_resamples=10)
-    assert found.probability.shape == (50,)
-    assert (
-        calibration_interval(calibrator, DATA.y_true[:50], DATA.y_prob[:50], n_resamples=10).low.tolist()
-        == found.low.tolist()
-    )
+    found = calibrator.predict_interval(n_resamples=10)
+    assert found.low.tolist() == calibrator.predict_interval(DATA.y_prob[:50], n_resamples=10).low.tolist()
+    assert found.probability.tolist() == calibrator.apply(calibrator._read(DATA.y_prob[:50]))[:, 1].tolist()
 
 
 def test_too_few_rows_of_a_class() -> None:
     p, y = np.linspace(0.1, 0.9, 12), np.arange(12) == 3
-    calibrator = cal.OffsetAdjustment().fit(p, y)
     with pytest.raises(UndefinedMetricError, match="could be fitted to"):
-        calibration_interval(calibrator, y, p)
+        cal.OffsetAdjustment().fit(p, y).predict_interval()
     with pytest.raises(NotFittedError):
-        calibration_interval(cal.PlattScaling(), y, p)
+        cal.PlattScaling().predict_interval([0.5])
+    grouped = cal.GroupCalibration(cal.PlattScaling()).fit(p, y, groups=["a"] * 12)
+    with pytest.raises(ArgumentError, match="requires groups"):
+        grouped.predict_interval(p)
+
+
+def test_rows_are_neither_saved_nor_copied(tmp_path: Path) -> None:
+    y, p = DATA.y_true[:60], DATA.y_prob[:60]
+    calibrator = cal.PlattScaling().fit(p, y)
+    expected = calibrator.predict_interval(AT, n_resamples=10)
+    saved = cal.load(cal.save(calibrator, tmp_path / "platt.json"))
+    for copied in (saved, copy.deepcopy(calibrator), pickle.loads(pickle.dumps(calibrator))):
+        with pytest.raises(NotFittedError, match="rows of its fit"):
+            copied.predict_interval(AT)
+        found = copied.predict_interval(AT, rows=cal.Predictions(y, p), n_resamples=10)
+        assert found.low.tolist() == expected.low.tolist()
+
+
+def clopper_pearson(events: int, rows: int, level: float) -> tuple[float, float]:
+    """Ends at which the binomial tail probabilities are half of what is left, by bisection."""
+    tail = (1 - level) / 2
+
+    def root(excess: Any) -> float:
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if excess(middle) < 0 else (low, middle)
+        return low
+
+    def at_least(k: int, rate: float) -> float:
+        return sum(math.comb(rows, j) * rate**j * (1 - rate) ** (rows - j) for j in range(k, rows + 1))
+
+    low = root(lambda rate: at_least(events, rate) - tail) if events else 0.0
+    high = root(lambda rate: at_least(events + 1, rate) - 1 + tail) if events < rows else 1.0
+    return low, high
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_limits_of_increasing_curves_are_those_of_the_rows_beside(ties: bool) -> None:
+    rng = np.random.default_rng(4)
+    p = np.round(rng.random(64), 1 if ties else 9)
+    y = (rng.random(64) < p).astype(int)
+    at = [0.0, 0.1, 0.34, 0.5, 0.9, 1.0]
+    found = cal.IsotonicCalibration().fit(p, y).predict_interval(at, level=0.9)
+    for place, score in enumerate(at):
+        below, above = (sorted(set(p[side].tolist())) for side in (p <= score, p >= score))
+        ends = []
+        for scores in (below[::-1], above):  # the nearest scores with at least 16 rows
+            mask, held = np.zeros(64, bool), iter(scores)
+            while mask.sum() < 16 and (nearest := next(held, None)) is not None:
+                mask |= p == nearest
+            ends.append((int(y[mask].sum()), int(mask.sum())))
+        assert found.low[place] == pytest.approx(min(clopper_pearson(*ends[0], 0.9)[0], found.probability[place]))
+        assert found.high[place] == pytest.approx(max(clopper_pearson(*ends[1], 0.9)[1], found.probability[place]))
+
+
+@pytest.mark.parametrize("method", ["isotonic", "centered_isotonic", "venn_abers"])
+@pytest.mark.parametrize("truth", [lambda p: p, lambda p: 0.3 + 0 * p], ids=["increasing", "constant"])
+def test_limits_of_increasing_curves_cover_at_the_ends(method: str, truth: Any) -> None:
+    at, covered = np.array([0.005, 0.02, 0.5, 0.98, 0.995]), np.zeros(5)
+    for run in range(60):
+        rng = np.random.default_rng([run, 5])
+        p = rng.random(200)
+        y = (rng.random(200) < truth(p)).astype(int)
+        found = METHODS[method]().fit(p, y).predict_interval(at)
+        covered += (found.low <= truth(at)) & (truth(at) <= found.high)
+    assert (covered >= 53).all()  # below 53 of 60 has a probability of 3 % at 95 %
+
+
+def test_copies_and_counts_have_the_same_limits() -> None:
+    counts = np.arange(300) % 3
+    rows = np.repeat(np.arange(300), counts)
+    found = cal.IsotonicCalibration().fit(THREE.y_prob, THREE.y_true, counts=counts).predict_interval(THREE.y_prob[:9])
+    copies = cal.IsotonicCalibration().fit(THREE.y_prob[rows], THREE.y_true[rows]).predict_interval(THREE.y_prob[:9])
+    assert found.low == pytest.approx(copies.low, abs=1e-12)
+    assert found.high == pytest.approx(copies.high, abs=1e-12)

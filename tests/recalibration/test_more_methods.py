@@ -106,7 +106,7 @@ def test_cross_venn_abers_merges_the_predictors_of_folds(rule: Any, calibrate_on
             else:
                 wanted.append(sum(b + a * a / 2 - b * b / 2 for a, b in zip(p0, p1, strict=True)) / 3)
         assert at(calibrator, new)[:, 1] == pytest.approx(wanted, abs=1e-12), name
-        low, high = calibrator.predict_interval(new)
+        low, high = calibrator.predict_p0_p1(new)
         assert low == pytest.approx([min(e[j][0] for e in ends) for j in range(len(new))], abs=1e-12)
         assert high == pytest.approx([max(e[j][1] for e in ends) for j in range(len(new))], abs=1e-12)
 
@@ -114,7 +114,7 @@ def test_cross_venn_abers_merges_the_predictors_of_folds(rule: Any, calibrate_on
 def test_a_score_of_few_rows_keeps_its_rate_beside_one_of_many() -> None:
     counts = [10**9, 2, 4]
     calibrator = fitted(cal.VennAbers(), [0.25, 0.25, 0.75], [1, 0, 1], counts=counts)
-    low, high = calibrator.predict_interval([0.75])
+    low, high = calibrator.predict_p0_p1([0.75])
     assert (low[0], high[0]) == (pytest.approx((10**9 + 4) / (10**9 + 7), abs=1e-13), 1)
 
 

@@ -107,6 +107,9 @@ def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[
         _check_calibrator(calibrator, keywords)
         # The labels are not used.
         labels = np.zeros(rows, np.int64) if "classes" not in keywords else np.full(rows, keywords["classes"][0])
+        if not calibrator.exclusive:
+            labels = np.zeros(np.shape(keywords["y_prob"]), np.int64)
+        keywords |= {"multilabel": not calibrator.exclusive}
         keywords |= {} if dropped is None else {"missing": dropped}
         p = Predictions(labels, normalize=source.normalize, clip=source.clip, **keywords)
         path = opened.write(out, calibrated(p, calibrator).probs)

@@ -267,16 +267,16 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
         )
     # A calibrator of two classes may be that of the event that an answer is correct.
     events = p.kind == "confidence" and len(calibrator.classes_) == 2
-    if p.kind not in ("binary", "multiclass") and not events:
-        raise ArgumentError(
-            "calibrator", f"requires class probabilities, and the predictions are {p.kind}", "drop calibrator"
-        )
+    if (p.exclusive_classes is None) == calibrator.exclusive and not events:
+        needed = "class probabilities" if calibrator.exclusive else "multilabel predictions"
+        raise ArgumentError("calibrator", f"requires {needed}, and the predictions are {p.kind}", "drop calibrator")
     if calibrator.input == "logit" and p.logits is None:
         raise ArgumentError(
             "calibrator", "was fitted on logits, and these are probabilities", "use input='logit' and pass logits"
         )
     order = _order_for(calibrator, p)
-    scores = p.logits if calibrator.input == "logit" else summing_to_one(p.probs)
+    probs = summing_to_one(p.probs) if calibrator.exclusive else p.probs
+    scores = p.logits if calibrator.input == "logit" else probs
     assert scores is not None
     scores = scores if order is None else scores[:, order]
     if calibrator.needs:

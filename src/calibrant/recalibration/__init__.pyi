@@ -30,7 +30,7 @@ from .exporting import to_sql as to_sql
 from .grouped import GroupCalibration as GroupCalibration
 from .grouped import MultiCalibration as MultiCalibration
 from .intervals import CalibrationInterval as CalibrationInterval
-from .intervals import calibration_interval as calibration_interval
+from .multilabel import MultilabelCalibration as MultilabelCalibration
 from .online import OnlineCalibration as OnlineCalibration
 from .onnx_models import to_onnx as to_onnx
 from .ordered import ConsistencyCalibration as ConsistencyCalibration

@@ -38,10 +38,8 @@ class UnlabelledCalibrator(Calibrator):
             Probabilities or logits, according to the parameter `input`.
         y : array-like of shape (N,), optional
             Observed class of each row; may be omitted if the parameters make labels unnecessary.
-        sample_weight : array-like of shape (N,), optional
-            Importance weight of each row; only ratios matter.
-        counts : array-like of shape (N,), optional
-            Number of identical rows that each row represents; excludes `sample_weight`.
+        sample_weight
+        counts
 
         Returns
         -------

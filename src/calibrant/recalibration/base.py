@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,9 @@ from .scores import (
     sorted_classes,
 )
 
+if TYPE_CHECKING:
+    from .intervals import CalibrationInterval
+
 Input = Literal["prob", "logit"]
 # A probability below it has so large a logarithm that a few rows can dominate a fit.
 DOMINANT = 1e-6
@@ -52,19 +55,28 @@ LARGEST = float(np.finfo(np.float64).max)
 TYPES: dict[str, type[Calibrator]] = {}
 METHODS: dict[str, Method] = {}
 # Parameters and attributes that calibrators share; a class docstring names one on a line of its own, and type and text are inserted.
-SHARED = parameter_texts("calibrant.recalibration")["calibrators"]
+SHARED, OF_METHODS = (parameter_texts("calibrant.recalibration")[table] for table in ("calibrators", "methods"))
 
 
-def _with_shared(doc: str) -> str:
-    """A class docstring in which bare names of shared parameters and attributes have their type and text."""
+def _with_shared(doc: str, shared: Mapping[str, tuple[str, str]] = SHARED) -> str:
+    """A docstring in which bare names of shared parameters and attributes have their type and text."""
     lines: list[str] = []
     for line in inspect.cleandoc(doc).split("\n"):
-        if line in SHARED:
-            kind, text = SHARED[line]
+        if line in shared:
+            kind, text = shared[line]
             lines += [f"{line} : {kind}", *(f"    {each}" for each in text.split("\n"))]
         else:
             lines.append(line)
     return "\n".join(lines)
+
+
+def _document(cls: type) -> None:
+    """Insert the shared parameters into the docstrings of a class and of its methods."""
+    if cls.__doc__:
+        cls.__doc__ = _with_shared(cls.__doc__)
+    for method in vars(cls).values():
+        if inspect.isfunction(method) and method.__doc__:
+            method.__doc__ = _with_shared(method.__doc__, OF_METHODS)
 
 
 @dataclass(frozen=True)
@@ -155,6 +167,8 @@ class Calibrator:
         Whether ``input="logit"`` accepts any real score.
     least_probability : float
         Probabilities below it count as 0 when a logarithm is taken (see `FitRecord`); 0 if none is taken.
+    exclusive : bool
+        Whether each row has exactly one of the classes, so that its probabilities sum to 1.
     needs : str
         What `fit` and `predict_proba` need beside the scores: ``"groups"``, ``"features"`` or nothing.
     fitted : tuple of str
@@ -208,6 +222,7 @@ class Calibrator:
     treats_classes_alike: ClassVar[bool] = False
     takes_any_score: ClassVar[bool] = False
     least_probability: ClassVar[float] = 0.0
+    exclusive: ClassVar[bool] = True
     needs: ClassVar[Literal["", "groups", "features"]] = ""
     fitted: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[tuple[str, ...]] = ()
@@ -215,8 +230,7 @@ class Calibrator:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if cls.__doc__:
-            cls.__doc__ = _with_shared(cls.__doc__)
+        _document(cls)
         if "methods" not in cls.__dict__:
             return
         known = {cls.__name__: TYPES.get(cls.__name__, cls)}
@@ -236,12 +250,9 @@ class Calibrator:
         ----------
         scores : array-like of shape (N,) or (N, K), or frame
             Probabilities or logits, according to the parameter `input`. One dimension: scores of the second of two classes.
-        y : array-like of shape (N,)
-            Observed class of each row.
-        sample_weight : array-like of shape (N,), optional
-            Importance weight of each row; only ratios matter.
-        counts : array-like of shape (N,), optional
-            Number of identical rows that each row represents; excludes `sample_weight`.
+        y
+        sample_weight
+        counts
 
         Returns
         -------
@@ -280,8 +291,10 @@ class Calibrator:
             # A curve of one score may be fitted to probabilities passed as logits; a softmax of them would be meaningless.
             read = Predictions.derived if self.takes_any_score and self._input() == "logit" else Predictions
             weights = {"sample_weight": sample_weight, "counts": counts}
-            predictions = read(y, scores, classes=classes, input=self._input(), **weights)
-        if predictions.labels is None or predictions.kind not in ("binary", "multiclass"):
+            predictions = read(
+                y, scores, classes=classes, input=self._input(), multilabel=not self.exclusive, **weights
+            )
+        if predictions.labels is None or (predictions.exclusive_classes is None) == self.exclusive:
             raise ShapeError("scores", f"must have two or more classes; got {predictions.kind} predictions")
         names = None if predictions.classes is None else names_array(predictions.classes)
         return TrainingData(predictions), names, 1 if predictions.probs.ndim == 1 else predictions.k
@@ -300,7 +313,12 @@ class Calibrator:
             self._fit(off_boundary(data, boundary))
         weight = float(predictions.n if predictions.weight is None else predictions.weight.sum())
         self.fit_record_ = FitRecord(predictions.n, weight, data.fingerprint, boundary=boundary)
+        self._rows = predictions
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes without the rows of the fit, which are not copied, pickled or sent to other processes."""
+        return {name: value for name, value in vars(self).items() if name != "_rows"}
 
     def _warn_of_boundary(self, data: TrainingData, boundary: float) -> None:
         # Rows with a high probability of the observed class have no influence on the fit.
@@ -320,8 +338,7 @@ class Calibrator:
 
         Parameters
         ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
+        scores
 
         Returns
         -------
@@ -365,9 +382,10 @@ class Calibrator:
             Calibrated probabilities, one column per class; rows sum to 1.
         """
         rows = np.clip(self._predict(off_boundary(data, self.fit_record_.boundary)), 0.0, 1.0)
-        total = rows[:, 0] + rows[:, 1] if data.k == 2 else rows.sum(axis=1)
-        if (total != 1).any():
-            rows /= total[:, None]
+        if self.exclusive:
+            total = rows[:, 0] + rows[:, 1] if data.k == 2 else rows.sum(axis=1)
+            if (total != 1).any():
+                rows /= total[:, None]
         return rows
 
     def predict(self, scores: Any) -> Array:
@@ -375,8 +393,7 @@ class Calibrator:
 
         Parameters
         ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
+        scores
 
         Returns
         -------
@@ -384,6 +401,84 @@ class Calibrator:
             Predicted classes, as in `classes_`.
         """
         return self._top_classes(scores)
+
+    def predict_interval(
+        self,
+        scores: Any = None,
+        *,
+        rows: Predictions | None = None,
+        level: float = 0.95,
+        n_resamples: int = 200,
+        rng: Any = 0,
+    ) -> CalibrationInterval:
+        r"""Compute confidence intervals of calibrated probabilities.
+
+        A calibrator that was fitted on few rows is itself uncertain. The interval is that of the calibrated probability at one score, not of
+        the outcome; all scores together are outside of some interval more often.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame, optional
+            Scores of the same kind as those passed to `fit`; by default these.
+        rows : Predictions, optional
+            The rows on which the calibrator was fitted. Required after `load`, unpickling or copying, which do not keep them.
+        level : float, default 0.95
+            Confidence level of each interval.
+        n_resamples : int, default 200
+            Number of resamples of the rows.
+        rng : None, int or numpy.random.Generator, default 0
+            Seed.
+
+        Returns
+        -------
+        CalibrationInterval
+            Result with attributes `probability`, `low` and `high`.
+
+        Raises
+        ------
+        NotFittedError
+            If the calibrator is not fitted, or its rows are not at hand.
+        ArgumentError
+            If the calibrator needs more than scores.
+        UndefinedMetricError
+            If the calibrator cannot be fitted to a tenth of the resamples, as with very few rows of one class.
+
+        See Also
+        --------
+        recalibrate : The interval of the gain.
+
+        Notes
+        -----
+        The calibrator is fitted again to resamples of its rows, drawn with replacement, and the ends are quantiles of its probabilities [1]_.
+        This describes the random error of the fit and not the bias of a curve that has the wrong form.
+
+        Isotonic regression and Venn-Abers predictors assume only that the curve increases, and resamples do not show the bias of their first
+        and last steps. With two classes, or ``multiclass="one_vs_rest"``, their limits are the Clopper-Pearson limits of the nearest
+        :math:`n^{2/3}` rows: those up to the score for the lower end, since their mean rate is at most that at the score, and those from it
+        on for the upper end. They cover with at least the level for any increasing curve and any number of rows, and are conservative. Of
+        several classes they are limits of the rate of each class given its own score.
+
+        References
+        ----------
+        .. [1] Efron, B., Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapman & Hall.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> data = cal.inference.make_miscalibrated(500, warp=cal.inference.simulation.temperature(2.0), rng=0)
+        >>> found = cal.PlattScaling().fit(data.y_prob, data.y_true).predict_interval([0.5, 0.9])
+        >>> found.low.round(2), found.high.round(2)
+        (array([0.45, 0.72]), array([0.55, 0.83]))
+        """
+        from .intervals import calibration_interval
+
+        self._check_fitted()
+        rows = getattr(self, "_rows", None) if rows is None else rows
+        if rows is None:
+            problem = "no longer has the rows of its fit, which are not saved or copied"
+            raise NotFittedError(type(self).__name__, problem, "pass rows=Predictions(y_true, y_prob)")
+        at = Scores(rows) if scores is None else self._read(scores)
+        return calibration_interval(self, rows, at, level, n_resamples, rng)
 
     def inverse(self, probability: Any) -> Floats:
         """Compute the raw scores at which the calibrated probability of the second of two classes reaches given values.
@@ -470,9 +565,7 @@ class Calibrator:
         """Validated scores, with what each row has beside them."""
         self._check_fitted()
         with named_as(y_true="scores"):
-            scores = in_order(scores, self.classes_.tolist())
-            length = len(scores) if hasattr(scores, "__len__") else 1
-            data = Scores(Predictions.derived(np.zeros(length, np.int64), scores, input=self._input()))
+            data = Scores.read(in_order(scores, self.classes_.tolist()), self._input(), self.exclusive)
         if data.k != len(self.classes_):
             raise ShapeError("scores", f"have {data.k} classes; the calibrator was fitted on {len(self.classes_)}")
         data.beside = beside
@@ -525,7 +618,7 @@ class Calibrator:
         """
         x = ScoreFormulas(columns, self.input == "logit", self.fit_record_.boundary, getattr(self, "scale_", 1.0))
         rows = self._formula(x).clip(0.0, 1.0)
-        return rows / rows.sum()
+        return rows / rows.sum() if self.exclusive else rows
 
     def _input(self) -> Input:
         check_choice(self.input, "input", ("prob", "logit"))
@@ -621,7 +714,7 @@ class Calibrator:
         return f"{type(self).__name__}({', '.join(changed)})" + (f" <{', '.join(found)}>" if found else "")
 
 
-Calibrator.__doc__ = _with_shared(Calibrator.__doc__ or "")
+_document(Calibrator)
 
 
 @cache
@@ -700,16 +793,11 @@ class ContextCalibrator(Calibrator):
         ----------
         scores : array-like of shape (N,) or (N, K), or frame
             Probabilities or logits, according to the parameter `input`.
-        y : array-like of shape (N,)
-            Observed class of each row.
-        sample_weight : array-like of shape (N,), optional
-            Importance weight of each row; only ratios matter.
-        groups : array-like of shape (N,), dict or frame
-            Group of each row, for a calibrator of groups.
-        features : array-like of shape (N, d), dict or frame
-            Features of each row, for a calibrator of features.
-        counts : array-like of shape (N,), optional
-            Number of identical rows that each row represents; excludes `sample_weight`.
+        y
+        sample_weight
+        groups
+        features
+        counts
 
         Returns
         -------
@@ -730,12 +818,9 @@ class ContextCalibrator(Calibrator):
 
         Parameters
         ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
-        groups : array-like of shape (N,), dict or frame
-            Group of each row, as in `fit`.
-        features : array-like of shape (N, d), dict or frame
-            Features of each row, as in `fit`.
+        scores
+        groups
+        features
 
         Returns
         -------
@@ -749,12 +834,9 @@ class ContextCalibrator(Calibrator):
 
         Parameters
         ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
-        groups : array-like of shape (N,), dict or frame
-            Group of each row, as in `fit`.
-        features : array-like of shape (N, d), dict or frame
-            Features of each row, as in `fit`.
+        scores
+        groups
+        features
 
         Returns
         -------

@@ -46,6 +46,8 @@ class ScoreCalibrator(CountingCalibrator):
     """
 
     takes_any_score = True
+    is_any_increasing: ClassVar[bool] = False
+    """Whether the curve is any increasing function, whose limits `predict_interval` then computes exactly."""
 
     fitted: ClassVar[tuple[str, ...]] = ("curves_",)
     multiclass: Multiclass
@@ -511,6 +513,7 @@ class IsotonicCalibration(KnotCurves, ScoreCalibrator):
         Method("isotonic_pooled", "pooled isotonic regression", {"multiclass": (2000, 0)}, {"multiclass": "pooled"}),
     )
     keeps_order = True
+    is_any_increasing = True
 
     input: Input = "prob"
     multiclass: Multiclass = "one_vs_rest"

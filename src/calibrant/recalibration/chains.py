@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..errors import ArgumentError
 from ..input.predictions import Predictions
 from .base import Calibrator, Input, as_fitted, fit_copy
@@ -137,10 +135,9 @@ class ChainedCalibration(Calibrator):
         return Predictions.derived(data.labels, probs, **weight)
 
     def _predict(self, data: Scores) -> Floats:
-        labels = np.zeros(data.n, np.int64)
         probs = self.calibrators_[0].apply(data)
         for each in self.calibrators_[1:]:
-            probs = each.apply(Scores(Predictions.derived(labels, probs)))
+            probs = each.apply(Scores.read(probs))
         return probs
 
     def _formula(self, x: ScoreFormulas) -> Formula:

@@ -24,6 +24,8 @@ from .scores import Floats, Scores, TrainingData, names_array
 
 # Share of the variance between the fits of the folds that is added to the variance between rows (experiments/calibrators_choice.py).
 REFIT_SHARE = 0.5
+# Held-out log-likelihood beyond that of no recalibration that is enough in spite of a larger standard error (experiments/calibrators_choice.py).
+EVIDENCE = 2.0
 
 
 @dataclass(frozen=True)
@@ -143,17 +145,18 @@ class CrossValidation:
         return self._select(held, np.ones(len(self.fold), bool), -1)
 
     def _select(self, gains: Mapping[str, Floats], rows: NDArray[np.bool_], place: int) -> str:
-        """The method with the largest gain on these rows, if it exceeds that of the default by one standard error.
+        """The method with the largest gain on these rows, if it exceeds one standard error or its log-likelihood is evidence enough.
 
         A method whose fit in this place warned is selected only if there is no other.
         """
         share = self.weight[rows].sum()
         weight, spread = self.weight[rows] / share, self.spread[rows] / share**2
+        enough = EVIDENCE * float(spread.sum()) if self.loss == "nll" else math.inf
         means = {}
         for name in gains:
             over = gains[name][rows]
             mean = float(weight @ over)
-            if mean > math.sqrt(float(spread @ np.square(over - mean))):
+            if mean > min(enough, math.sqrt(float(spread @ np.square(over - mean)))):
                 means[name] = mean
         calm = {name: mean for name, mean in means.items() if not self.fits[name].warnings[place]}
         eligible = calm or means

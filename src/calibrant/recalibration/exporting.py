@@ -16,7 +16,7 @@ from ..errors import ArgumentError
 from ..sketches.warehouse import DIALECTS, Dialect, quoted
 from ..util.checks import check_choice
 from ..util.files import write_atomic
-from .base import Calibrator, Input, as_fitted
+from .base import Calibrator, as_fitted
 from .choosing import Recalibration
 from .formulas import TINY, Formula, Pieces, given, nodes_of, pieces_of
 from .onnx_models import to_onnx
@@ -169,7 +169,8 @@ def to_python(calibrator: Calibrator | Recalibration) -> str:
     -------
     str
         Module with the function ``predict_proba(scores)``, which takes the score of one row (a number for two classes, otherwise one number
-        per class) and returns the list of calibrated probabilities in the order of ``CLASSES``. It equals the method `predict_proba` up to 1e-12.
+        per class) and returns the list of calibrated probabilities in the order of ``CLASSES``. It equals the method `predict_proba` up to 1e-12;
+        scores below 1e-300 may count as 0.
         Where that method raises an error for a score, such as NaN or a probability outside [0, 1], all probabilities are NaN. Whether the
         probabilities of a row sum to 1 is not checked. Classes that are not str, int, float or bool, such as dates, are text in ``CLASSES``
         (``str(name)``).
@@ -197,7 +198,7 @@ def to_python(calibrator: Calibrator | Recalibration) -> str:
     lines, results = program.written(_python_text, repr)
     names = ", ".join(program.columns)
     read = f"{names} = float(scores)" if len(program.columns) == 1 else f"{names} = map(float, scores)"
-    check = [f"if not ({_valid_in_python(program.columns, calibrator.input)}):", f"    return [nan] * {len(results)}"]
+    check = [f"if not ({_valid_in_python(program.columns, calibrator)}):", f"    return [nan] * {len(results)}"]
     steps = [f"{line.name} = {line.text}" for line in lines]
     body = "\n    ".join([read, *check, *steps, f"return [{', '.join(results)}]"])
     return f'''"""Calibrated probabilities: {type(calibrator).__name__}, written by calibrant."""
@@ -227,12 +228,16 @@ def _plain(name: Any) -> str | int | float | bool:
     return name if type(name) in (str, int, float, bool) else str(name)
 
 
-def _valid_in_python(columns: list[str], input: Input) -> str:
+def _has_softmax(calibrator: Calibrator) -> bool:
+    """Whether the scores are logits of several classes, of which none may be inf, nor all -inf."""
+    return calibrator.input == "logit" and calibrator.exclusive and calibrator.n_features_in_ > 1
+
+
+def _valid_in_python(columns: list[str], calibrator: Calibrator) -> str:
     """The condition that `predict_proba` accepts each score; NaN fulfils none."""
-    if input == "prob":
-        return " and ".join(f"0 <= {name} <= 1" for name in columns)
-    if len(columns) == 1:
-        return f"-inf <= {columns[0]} <= inf"
+    if not _has_softmax(calibrator):
+        low, high = (0, 1) if calibrator.input == "prob" else ("-inf", "inf")
+        return " and ".join(f"{low} <= {name} <= {high}" for name in columns)
     return " and ".join([*(f"{name} < inf" for name in columns), f"max({', '.join(columns)}) > -inf"])
 
 
@@ -281,7 +286,7 @@ def to_sql(
     Returns
     -------
     str
-        One SELECT statement. Its probabilities equal those of `predict_proba` up to 1e-12. They are NULL where a score of the row is missing, or
+        One SELECT statement. Its probabilities equal those of `predict_proba` up to 1e-12; scores below 1e-300 count as 0. They are NULL where a score of the row is missing, or
         where that method raises an error for it, such as NaN or a probability outside [0, 1]. Whether the probabilities of a row sum to 1 is
         not checked.
 
@@ -314,7 +319,8 @@ def to_sql(
     scores = [f"CAST({quoted(name, own, 'prob')} AS {own.double})" for name in columns]
     infinity = f"CAST('Infinity' AS {own.double})"
     # NULL where predict_proba raises; databases order NaN above all numbers.
-    valid = "BETWEEN 0e0 AND 1e0" if calibrator.input == "prob" else f"{'<=' if len(columns) == 1 else '<'} {infinity}"
+    largest = f"{'<' if _has_softmax(calibrator) else '<='} {infinity}"
+    valid = "BETWEEN 0e0 AND 1e0" if calibrator.input == "prob" else largest
     # A product with a subnormal number would be an error in some databases.
     read = [
         f"CASE WHEN {score} {valid} THEN CASE WHEN ABS({score}) < {TINY!r} THEN 0e0 ELSE {score} END END AS x{i}"
@@ -333,7 +339,7 @@ def to_sql(
             f"SELECT *, {', '.join(f'{line.text} AS {line.name}' for line in same)}\nFROM ({query}{fence}) AS c{level}"
         )
     known = " AND ".join(f"{name} IS NOT NULL" for name in program.columns)
-    if calibrator.input == "logit" and len(columns) > 1:
+    if _has_softmax(calibrator):
         known += f" AND GREATEST({', '.join(program.columns)}) > -{infinity}"
     outputs = [f"{short} AS {name}" for name, short in kept.items()] + [
         f"CASE WHEN {known} THEN {text} END AS {name}"

@@ -1,4 +1,4 @@
-"""Confidence intervals of calibrated probabilities, by refitting the calibrator to resamples of the rows."""
+"""Confidence intervals of calibrated probabilities: exact limits of increasing curves, and refits to resamples of the rows."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CalibrantError, UndefinedMetricError
+from ..binning.table import binomial_interval
+from ..curves.logistic_regression import groups_of
+from ..errors import ArgumentError, CalibrantError, UndefinedMetricError
 from ..inference.replicates import Replicates, quantile_bounds
+from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result
-from ..views.keywords import documents_keywords
-from ..views.resolve import as_predictions
-from .base import Calibrator, as_fitted, fit_copy
-from .scores import Array, Floats, TrainingData, with_weight
+from ..views.view import View
+from .base import Calibrator
+from .binary import ScoreCalibrator
+from .scores import Array, Floats, Scores, TrainingData, on_scale, with_weight
 
 # Share of the resamples that must have a fit.
 FITTED = 0.9
@@ -35,7 +38,7 @@ class CalibrationInterval(Result):
     level : float
         Confidence level.
     n_resamples : int
-        Number of resamples with a fit.
+        Number of resamples with a fit; 0 for exact limits.
     """
 
     probability: Array
@@ -54,102 +57,38 @@ class CalibrationInterval(Result):
         }
 
     def _title(self) -> str:
-        return f"calibrated probabilities with {100 * self.level:g}% intervals from {self.n_resamples} resamples"
+        source = f"intervals from {self.n_resamples} resamples" if self.n_resamples else "exact limits"
+        return f"calibrated probabilities with {100 * self.level:g}% {source}"
 
 
-@documents_keywords()
 def calibration_interval(
-    calibrator: Calibrator,
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    at: Any = None,
-    level: float = 0.95,
-    n_resamples: int = 200,
-    rng: Any = 0,
-    sample_weight: Any = None,
+    fitted: Calibrator, rows: Predictions, at: Scores, level: float, n_resamples: int, rng: Any
 ) -> CalibrationInterval:
-    r"""Compute confidence intervals of calibrated probabilities.
-
-    A calibrator that was fitted on few rows is itself uncertain. The interval contains the probabilities that it would give if it had been
-    fitted on other rows of the same population, and applies to every method.
-
-    Parameters
-    ----------
-    calibrator : Calibrator or Recalibration
-        Fitted calibrator.
-    y_true
-    y_prob
-    at : array-like of shape (N,) or (N, K), optional
-        Scores whose calibrated probabilities are wanted; by default those of `y_prob`.
-    level : float, default 0.95
-        Confidence level of each interval.
-    n_resamples : int, default 200
-        Number of resamples of the rows.
-    rng : None, int or numpy.random.Generator, default 0
-        Seed.
-    sample_weight
-
-    Returns
-    -------
-    CalibrationInterval
-        Result with attributes `probability`, `low` and `high`.
-
-    Raises
-    ------
-    UndefinedMetricError
-        If the calibrator cannot be fitted to a tenth of the resamples, as with very few rows of one class.
-
-    See Also
-    --------
-    VennAbers.predict_interval : Probabilities under both outcomes of a new row.
-    recalibrate : The interval of the gain.
-
-    Notes
-    -----
-    The rows must be those on which the calibrator was fitted. Each resample draws as many rows with replacement, or counts from the
-    multinomial distribution, and the ends are quantiles of the probabilities of the refitted calibrators [1]_. The interval is that of one
-    score; all scores together are outside of some interval more often.
-
-    The interval describes the random error of the fit and not the bias of a curve that has the wrong form. In simulations of 300 rows
-    with a logistic truth (80 to 100 runs, so that Monte Carlo errors are up to 3.5 points), 95 % intervals at scores from 0.05 to 0.95
-    cover in 95 to 100 % of samples for temperature scaling, splines and histograms, and in 89 to 98 % for Platt scaling, beta calibration,
-    structured scaling and Venn-Abers predictors. For isotonic regression they cover in 94 to 96 % between 0.2 and 0.8, but in 79 % near 0
-    and 1, where its first and last blocks are biased (88 to 90 % with 1000 rows).
-
-    References
-    ----------
-    .. [1] Efron, B., Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapman & Hall.
-
-    Examples
-    --------
-    >>> import calibrant as cal
-    >>> data = cal.inference.make_miscalibrated(500, warp=cal.inference.simulation.temperature(2.0), rng=0)
-    >>> calibrator = cal.PlattScaling().fit(data.y_prob, data.y_true)
-    >>> found = cal.recalibration.calibration_interval(calibrator, data.y_true, data.y_prob, at=[0.5, 0.9])
-    >>> found.low.round(2), found.high.round(2)
-    (array([0.45, 0.72]), array([0.55, 0.83]))
-    """
-    fitted = as_fitted(calibrator)
+    """Intervals of the probabilities that a calibrator fitted on these rows gives at some scores."""
     check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples", 2)
-    predictions = as_predictions(y_true, y_prob, sample_weight)
-    data = TrainingData(predictions)
-    scores = fitted._read(_scores_of(predictions) if at is None else at, None)
-    unfitted = type(fitted)(**fitted.get_params(deep=False))
+    if fitted.needs:
+        raise ArgumentError("calibrator", f"{type(fitted).__name__} requires {fitted.needs}, and has no intervals")
+    data, whole = TrainingData(rows), fitted.apply(at)
+    probability = whole[:, 1] if at.k == 2 and fitted.exclusive else whole
+    if isinstance(fitted, ScoreCalibrator) and fitted.is_any_increasing and _has_curve_of_each_class(fitted, at.k):
+        low, high = increasing_limits(fitted, data, at, level)
+        low, high = low.reshape(probability.shape), high.reshape(probability.shape)
+        return CalibrationInterval(
+            probability, np.minimum(low, probability), np.maximum(high, probability), level, n_resamples=0
+        )
 
     def refitted(counts: Floats) -> Array:
         part = with_weight(data, counts if data.counted else counts * data.weight)._p
-        if predictions.weight is None:
+        if rows.weight is None:
             part.weight, part.weight_kind = counts[counts > 0], "counts"
+        copy = type(fitted)(**fitted.get_params(deep=False))
         try:
-            probs = fit_copy(unfitted, part).apply(scores)
+            probs = copy._fit_read(TrainingData(part), fitted.classes_, fitted.n_features_in_).apply(at)
         except CalibrantError:
-            return np.full(probability.shape, np.nan).ravel()
-        return (probs[:, 1] if scores.k == 2 else probs).ravel()
+            return np.full(probability.size, np.nan)
+        return (probs[:, 1] if probability.ndim == 1 else probs).ravel()
 
-    whole = fitted.apply(scores)
-    probability = whole[:, 1] if scores.k == 2 else whole
     values = Replicates(data.weight if data.counted else data.n, n_resamples, rng).values(refitted)
     kept = int((~np.isnan(values).any(axis=1)).sum())
     if kept < FITTED * n_resamples:
@@ -159,5 +98,34 @@ def calibration_interval(
     return CalibrationInterval(probability, low, high, level, kept)
 
 
-def _scores_of(predictions: Any) -> Any:
-    return predictions.probs if predictions.logits is None else predictions.logits
+def _has_curve_of_each_class(fitted: ScoreCalibrator, k: int) -> bool:
+    return k == 2 or fitted.multiclass == "one_vs_rest"
+
+
+def increasing_limits(fitted: ScoreCalibrator, data: TrainingData, at: Scores, level: float) -> tuple[Floats, Floats]:
+    """Limits of the increasing curve of each class."""
+    views, new = fitted._questions(on_scale(data, fitted.scale_)), on_scale(at, fitted.scale_)
+    columns = [new.score] if at.k == 2 else new.probs.T
+    ends = [limits_of_increasing(view, column, level) for view, column in zip(views, columns, strict=True)]
+    low, high = (np.column_stack(each) for each in zip(*ends, strict=True))
+    return low, high
+
+
+def limits_of_increasing(view: View, at: Floats, level: float) -> tuple[Floats, Floats]:
+    """Clopper-Pearson limits: the lower of the nearest rows up to a score, the upper of those from it on.
+
+    The rates of the former are at most, and those of the latter at least, that at the score. Which rows these are depends on scores alone.
+    """
+    groups = groups_of(view)
+    rows, events = (np.append(0.0, np.cumsum(part)) for part in (groups.weight, groups.events))
+    size = rows[-1] ** (2 / 3)
+    stop, start = (np.searchsorted(groups.score, at, side) for side in ("right", "left"))
+    first = np.maximum(np.searchsorted(rows, rows[stop] - size, "right") - 1, 0)
+    last = np.minimum(np.searchsorted(rows, rows[start] + size), len(groups.score))
+    below, above = (
+        binomial_interval(
+            np.minimum(events[b] - events[a], rows[b] - rows[a]), rows[b] - rows[a], 1 - level, "clopper_pearson"
+        )
+        for a, b in ((first, stop), (start, last))
+    )
+    return np.nan_to_num(below[0], nan=0.0), np.nan_to_num(above[1], nan=1.0)

@@ -27,6 +27,7 @@ _MODULES = (
     "venn",
     "safe",
     "chains",
+    "multilabel",
     "adjust",
 )
 

@@ -87,6 +87,28 @@ class Scores:
         self.n = predictions.n
         self.k = predictions.k
 
+    @classmethod
+    def read(cls, scores: Any, input: str = "prob", exclusive: bool = True) -> Scores:
+        """Validate scores that have no labels.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K)
+            Probabilities or logits.
+        input : {"prob", "logit"}, default "prob"
+            Which of them.
+        exclusive : bool, default True
+            Whether each row has exactly one of the classes.
+
+        Returns
+        -------
+        Scores
+            Validated scores.
+        """
+        length = len(scores) if hasattr(scores, "__len__") else 1
+        labels = np.zeros(length if exclusive else np.shape(scores), np.int64)
+        return cls(Predictions.derived(labels, scores, input=input, multilabel=not exclusive))
+
     @cached_property
     def probs(self) -> Floats:
         """Probabilities of shape (N, K)."""

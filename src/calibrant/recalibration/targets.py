@@ -262,8 +262,7 @@ class LensCalibration(Calibrator):
         found = cells_of(data, target, self.owner_)
         if not len(found.rows):
             return data.probs
-        zeros = np.zeros(len(found.rows), np.int64)
-        mass = self.calibrator_.apply(Scores(Predictions.derived(zeros, found.scores, input=_input_of(data))))
+        mass = self.calibrator_.apply(Scores.read(found.scores, _input_of(data)))
         if target.groups is not None:
             return _shared(data, self.owner_, mass)
         out = data.probs.copy()

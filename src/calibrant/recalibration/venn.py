@@ -30,7 +30,7 @@ class VennAbers(ScoreCalibrator):
     r"""Inductive Venn-Abers predictor: isotonic regression with the new row added as a non-event and as an event.
 
     One of the two resulting probabilities is perfectly calibrated if the rows are exchangeable, whatever their distribution;
-    `predict_interval` returns both. `predict_proba` merges them into one probability, which regularizes isotonic regression.
+    `predict_p0_p1` returns both. `predict_proba` merges them into one probability, which regularizes isotonic regression.
 
     Parameters
     ----------
@@ -81,16 +81,17 @@ class VennAbers(ScoreCalibrator):
     >>> calibrator = cal.VennAbers().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([0.9])[:, 1].round(3)
     array([0.759])
-    >>> low, high = calibrator.predict_interval([0.9])
+    >>> low, high = calibrator.predict_p0_p1([0.9])
     >>> low.round(3), high.round(3)
     (array([0.758]), array([0.762]))
     """
 
     methods: ClassVar[tuple[Method, ...]] = (
-        Method("venn_abers"),
+        Method("venn_abers", candidate={"multiclass": (2000, 100)}),
         Method("venn_abers_one_vs_one", "pairwise Venn-Abers calibration", options={"multiclass": "one_vs_one"}),
     )
     keeps_order = True
+    is_any_increasing = True
     fitted = ("low_", "high_")
 
     input: Input = "prob"
@@ -121,13 +122,12 @@ class VennAbers(ScoreCalibrator):
             *(score.interpolate(end[number].scores, end[number].rates) for end in (self.low_, self.high_))
         )
 
-    def predict_interval(self, scores: Any) -> tuple[Floats, Floats]:
+    def predict_p0_p1(self, scores: Any) -> tuple[Floats, Floats]:
         """Predict the probabilities under both outcomes of the new row.
 
         Parameters
         ----------
-        scores : array-like of shape (N,) or (N, K), or frame
-            Scores of the same kind as those passed to `fit`.
+        scores
 
         Returns
         -------
@@ -197,7 +197,7 @@ class CrossVennAbers(VennAbers):
     .. math:: q = \frac{\operatorname{GM}(p_1)}{\operatorname{GM}(1 - p_0) + \operatorname{GM}(p_1)} \quad \text{(log loss)}, \qquad
               q = \frac{1}{F} \sum \Bigl(p_1 + \frac{p_0^2 - p_1^2}{2}\Bigr) \quad \text{(Brier score)}.
 
-    `predict_interval` returns the smallest :math:`p_0` and the largest :math:`p_1` of the folds. A fold without rows of a binary problem is left
+    `predict_p0_p1` returns the smallest :math:`p_0` and the largest :math:`p_1` of the folds. A fold without rows of a binary problem is left
     out of it. The classifier itself is not fitted again: for the predictor of [1]_, pass the scores that each row received from the classifier
     trained without its fold, and the fold.
 
@@ -232,14 +232,11 @@ class CrossVennAbers(VennAbers):
         ----------
         scores : array-like of shape (N,) or (N, K), or frame
             Probabilities or logits, according to the parameter `input`.
-        y : array-like of shape (N,)
-            Observed class of each row.
-        sample_weight : array-like of shape (N,), optional
-            Importance weight of each row; only ratios matter.
+        y
+        sample_weight
         fold : array-like of shape (N,), optional
             Fold of each row, in place of `folds` random ones: any two or more values.
-        counts : array-like of shape (N,), optional
-            Number of identical rows that each row represents; excludes `sample_weight`.
+        counts
 
         Returns
         -------
