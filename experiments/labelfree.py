@@ -24,7 +24,8 @@ from experiments.rendering import markdown_table
 RESULTS = Path(__file__).with_suffix(".json")
 METRICS = ("accuracy", "auroc", "brier")
 RUNS, RESAMPLES = 150, 200
-# Name of the setting: rows of the reference data and of the window, classes or the parameters of a beta distribution, and of the window's.
+# Name of the setting: rows of the reference data and of the window; classes, the parameters of a beta distribution or the mean of a feature that
+# the scores use too little; and those of the window.
 SETTINGS: dict[str, tuple[int, int, Any, Any]] = {
     "200 reference rows, 50 rows": (200, 50, (2, 2), (2, 2)),
     "500 reference rows, 200 shifted rows": (500, 200, (2, 2), (3, 1.5)),
@@ -33,19 +34,25 @@ SETTINGS: dict[str, tuple[int, int, Any, Any]] = {
     "overconfident scores, 200 shifted rows": (500, 200, (2, 2, 2), (3, 1.5, 2)),
     "4 classes, 200 shifted rows": (1000, 200, 4, -4),
     "100 classes, 200 rows": (2000, 200, 100, 100),
+    "`density_ratio`, 300 rows": (1000, 300, {"mean": 0.0}, {"mean": 1.0}),
+    "`density_ratio`, 100 rows": (300, 100, {"mean": 0.0}, {"mean": 0.7}),
 }
 
 
-def draw(rng: np.random.Generator, n: int, shape: Any) -> tuple[Any, Any, Any]:
-    """Labels, scores and true probabilities of all classes; scores are overconfident by the third parameter of a shape."""
+def draw(rng: np.random.Generator, n: int, shape: Any) -> tuple[Any, Any, Any, Any]:
+    """Labels, scores, true probabilities of all classes and features; scores are overconfident by the third parameter of a shape."""
+    if isinstance(shape, dict):
+        feature, other = rng.normal(shape["mean"], 1, n), rng.normal(size=n)
+        true, score = (1 / (1 + np.exp(0.5 - other - slope * feature)) for slope in (1.0, 0.3))
+        return (rng.random(n) < true).astype(int), score, np.column_stack([1 - true, true]), feature[:, None]
     if isinstance(shape, tuple):
         true = rng.beta(*shape[:2], n)
         odds = np.log(true / (1 - true)) * (shape[2] if len(shape) > 2 else 1)
-        return (rng.random(n) < true).astype(int), 1 / (1 + np.exp(-odds)), np.column_stack([1 - true, true])
+        return (rng.random(n) < true).astype(int), 1 / (1 + np.exp(-odds)), np.column_stack([1 - true, true]), None
     k = abs(shape)
     probs = rng.dirichlet(np.full(k, 2 / k if k > 4 else 0.5) * (np.linspace(0.3, 1.7, k) if shape < 0 else 1), n)
     probs = np.clip(probs, 1e-9, None) / np.clip(probs, 1e-9, None).sum(axis=1, keepdims=True)
-    return (probs.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=k - 1), probs, probs
+    return (probs.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=k - 1), probs, probs, None
 
 
 def values_of(labels: Any, scores: Any, shares: Any) -> dict[str, float]:
@@ -58,19 +65,26 @@ def simulate(name: str) -> dict[str, list[float]]:
     """The share of runs in which the interval has the value, and the number of runs, for each estimand and metric."""
     n_reference, n, before, after = SETTINGS[name]
     seed = zlib.crc32(name.encode())
-    many = draw(np.random.default_rng(seed), 20_000 if before == 100 else 200_000, after)
-    truth = values_of(*many)
+    labels, scores, shares, _ = draw(np.random.default_rng(seed), 20_000 if before == 100 else 200_000, after)
+    truth = values_of(labels, scores, shares)
     metrics = ("accuracy", "brier") if after == 100 else METRICS  # the area of each of many classes takes long
     hits: dict[str, list[bool]] = {f"{about} {metric}": [] for about in ("rows", "population") for metric in metrics}
     for run in range(RUNS):
         rng = np.random.default_rng([seed, run])
-        reference, (labels, scores, shares) = draw(rng, n_reference, before), draw(rng, n, after)
-        known, new = (cal.Predictions.derived(y, s) for y, s in (reference[:2], (labels, scores)))
+        reference, (labels, scores, shares, features) = draw(rng, n_reference, before), draw(rng, n, after)
+        known = cal.Predictions.derived(*reference[:2], features=reference[3])
+        new = cal.Predictions.derived(labels, scores, features=features)
         own = values_of(labels, scores, np.eye(shares.shape[1])[labels])
         for about, values in (("rows", own), ("population", truth)):
             try:
                 found = cal.monitoring.estimate_performance(
-                    known, new, metrics=metrics, about=about, n_resamples=RESAMPLES, rng=run
+                    known,
+                    new,
+                    metrics=metrics,
+                    about=about,
+                    method="calibrated" if features is None else "density_ratio",
+                    n_resamples=RESAMPLES,
+                    rng=run,
                 )
             except UndefinedMetricError:
                 continue

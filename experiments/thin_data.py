@@ -163,6 +163,33 @@ def censoring(rng: Rng, n: int, dependence: float) -> Runs:
     return {id: (bool(rows[id].low <= value <= rows[id].high), rows[id].value) for id, value in truth.items()}
 
 
+def optimism(rng: Rng, rows: int, predictors: int, intercept: float) -> Runs:
+    """Limits of `internal_validation`: performance of a logistic model in the population; half of its predictors are noise."""
+    from sklearn.linear_model import LogisticRegression
+
+    effect = np.where(np.arange(predictors) < predictors // 2, 0.5, 0.0)
+
+    def patients(n: int) -> tuple[Any, Any]:
+        x = rng.normal(size=(n, predictors))
+        return x, 1 / (1 + np.exp(-intercept - x @ effect))
+
+    x, chance = patients(rows)
+    y = rng.random(rows) < chance
+    if not 4 <= y.sum() <= rows - 4:
+        return {}
+    model = LogisticRegression(C=np.inf, solver="newton-cholesky")
+    found = cal.clinical.internal_validation(model, x, y, metrics=[*POPULATION, "oe"], resamples=100, rng=rng)
+    x, chance = patients(100_000)
+    risk = found.estimator.predict_proba(x)[:, 1]
+    outcome = rng.random(len(risk)) < chance
+    truth = {name: measure(outcome, risk) for name, measure in POPULATION.items()} | {
+        "oe": outcome.mean() / risk.mean()
+    }
+    return {
+        name: (bool(found[name].low <= true <= found[name].high), found[name].corrected) for name, true in truth.items()
+    }
+
+
 def season(rng: Rng, rows: int, season: str | None) -> Runs:
     """Two weeks of a monitor whose scores are higher at weekends, in the reference data of eight weeks too."""
 
@@ -233,6 +260,12 @@ CONFIDENCES: dict[str, tuple[Callable[[Rng, int], Any], Callable[[Any], Any], fl
     "waves": (lambda rng, n: rng.random(n), lambda c: 0.9 + 0.09 * np.sin(40 * c), 0.91),
 }
 CENTRES = (1.0, 12.0)
+POPULATION = {
+    "auroc": cal.evaluation.auroc,
+    "brier": cal.brier,
+    "fixed_slope_intercept": cal.fixed_slope_intercept,
+    "cox_slope": cal.cox_slope,
+}
 
 
 class Study(NamedTuple):
@@ -257,7 +290,7 @@ def read_study(run: Callable[..., Runs], facts: dict[str, Any]) -> Study:
 
 
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-FUNCTIONS = (net_benefit, threshold, centres, summary, distances, censoring, season, plateau, simplex_test)
+FUNCTIONS = (net_benefit, threshold, centres, summary, distances, censoring, optimism, season, plateau, simplex_test)
 STUDIES = {run.__name__: read_study(run, FACTS[run.__name__]) for run in FUNCTIONS}
 # A net benefit of 0 has no interval.
 STUDIES["net_benefit"].cases[:] = [

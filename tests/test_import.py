@@ -133,11 +133,6 @@ def test_an_unknown_name_is_an_attribute_error_with_a_hint(name: str, near: str)
         cal.score  # noqa: B018
 
 
-def test_ids_are_the_only_names_of_metrics() -> None:
-    assert not hasattr(cal, "MCE")
-    assert all(name in cal.catalogue and cal.catalogue[name].id == name for name in cal.catalogue)
-
-
 def test_version_is_that_of_the_distribution() -> None:
     from importlib.metadata import version
 
@@ -176,13 +171,6 @@ def test_a_name_loads_little_beyond_itself() -> None:
     code = "import calibrant, sys; " + "; ".join(f"calibrant.{name}; {count}" for name in names)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert all(int(found) <= most for found, most in zip(done.stdout.split(), names.values(), strict=True))
-
-
-def test_packages_are_complete_under_tab_completion() -> None:
-    assert "ood" in dir(cal.decision)
-    assert "simulation" in dir(cal.inference)
-    assert {"ece", "decompose"} <= set(dir(cal.metrics))
-    assert {"torch", "spark", "sklearn", "input", "clinical"} <= set(dir(cal))
 
 
 def test_a_metric_of_the_user_is_a_name_of_metrics_too() -> None:

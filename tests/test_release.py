@@ -219,31 +219,3 @@ def test_the_paper_cites_what_its_bibliography_has() -> None:
     for entry in references.values():
         assert entry.doi in text
         assert entry.arxiv in text
-
-
-def test_templates_can_be_read() -> None:
-    forms = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
-    assert [form.stem for form in forms] == ["bug", "config", "idea", "number"]
-    for form in forms:
-        content = yaml.safe_load(form.read_text(encoding="utf-8"))
-        if form.stem != "config":
-            assert {"name", "description", "labels", "body"} == set(content)
-            ids = [field["id"] for field in content["body"]]
-            assert len(set(ids)) == len(ids)
-            assert all(field["attributes"]["label"] for field in content["body"])
-
-
-def test_the_text_of_the_repository_has_one_kind_of_line_end() -> None:
-    if not (ROOT / ".git").exists():
-        pytest.skip("asks git")
-    done = subprocess.run(["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert [line for line in done.stdout.splitlines() if "i/crlf" in line or "i/mixed" in line] == []
-
-
-def test_coverage_is_measured_over_the_tests_of_make_test() -> None:
-    lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
-    rules = {line.partition(":")[0]: place for place, line in enumerate(lines) if re.match(r"[\w-]+:", line)}
-    assert "coverage" in lines[next(place for place, line in enumerate(lines) if line.startswith(".PHONY"))]
-    command = lines[rules["coverage"] + 2]
-    assert "--cov=calibrant" in command
-    assert lines[rules["test"] + 1].strip().split()[-2:] == command.split("--cov")[0].strip().split()[-2:]

@@ -40,7 +40,7 @@ FIRST = {"torch": "torch==2.13.0", "lightning": "torch==2.13.0", "all": "torch==
 DATA = "import calibrant as cal, numpy as np; y = np.arange(400) % 2; p = np.clip(0.3 + 0.4 * y + np.linspace(-0.3, 0.3, 400), 0, 1); "
 # What each extra is for, in one line that fails without it.
 PROBES = {
-    "core": DATA + "print(cal.evaluate(y, p)); print(cal.assess(y, p)); cal.report(y, p, path='report.html')",
+    "core": DATA + "print(cal.evaluate(y, p)); print(cal.assess(y, p)); cal.report(y, p).save('report.html')",
     "fast": DATA + "from calibrant.util import kernels; import numba; print(cal.ece(y, p))",
     "plot": DATA
     + "import matplotlib; matplotlib.use('agg'); cal.reliability_diagram(y, p).plot().figure.savefig('figure.png')",

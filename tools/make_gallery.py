@@ -104,12 +104,6 @@ SECTIONS: dict[str, list[Entry]] = {
             "model was trained, so all log odds are too high by a constant: the line is parallel to the diagonal.",
             'ax = cal.reliability_diagram(rare.y_true, rare.y_prob, bins=12, binning="equal_mass").plot(scale="logit")',
         ),
-        Entry(
-            "labels",
-            "Single outcomes",
-            "Every row is a faint dot, events at the top and non-events at the bottom; the area of the markers shows the number of rows per bin.",
-            "few = cal.inference.make_miscalibrated(400, warp=overconfident, rng=3)\nax = cal.reliability_diagram(few.y_true, few.y_prob, bins=8).plot(labels=True)",
-        ),
     ],
     "Uncertainty of the diagram": [
         Entry(
@@ -285,6 +279,13 @@ SECTIONS: dict[str, list[Entry]] = {
             "The cost of decisions at each threshold. A model with a lower curve everywhere is better under every proper score; where curves "
             "cross, the better model depends on the threshold.",
             "ax = cal.figures.murphy_diagram(y, models).plot()",
+        ),
+        Entry(
+            "decomposition",
+            "Miscalibration and discrimination",
+            "Is the better model better calibrated, or does it discriminate better? Models on the same dashed line have the same score. "
+            "Recalibration moves a point to the left, not up.",
+            "ax = cal.figures.decomposition_diagram(y, models).plot()",
         ),
     ],
     "Risk models": [

@@ -118,7 +118,9 @@ ROOMS = {
                 "Without bins, and over whole rows",
                 ("figures.differences", "figures.variations", "figures.entropy"),
             ),
-            Section("Scores and choices", ("figures.topk", "figures.selective", "figures.murphy")),
+            Section(
+                "Scores and choices", ("figures.topk", "figures.selective", "figures.murphy", "figures.decompositions")
+            ),
             Section("Risk models", ("figures.flexible_curves", "figures.belts", "figures.decision_curves")),
             Section(
                 "Where the error lies",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.reproductions import entropic_images, entropic_safe, entropic_tabular, entropic_tracker
+from experiments.reproductions import entropic_images, entropic_tabular, entropic_tracker
 from experiments.reproductions.study import Part, Study
 
 
@@ -15,9 +15,8 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
         results, plan = entropic_tabular.run(small, data / "tabular")
         parts += [
             entropic_tabular.part(results, plan, pictures),
-            entropic_tabular.reasons(results, plan, pictures),
+            entropic_tabular.reasons(results, plan),
             *entropic_images.parts(small, entropic_images.run(small, data / "sets"), data / "sets", pictures),
-            entropic_safe.part(small, data / "sets"),
         ]
     parts.append(entropic_tracker.part(*entropic_tracker.run(small), pictures))
     return Study("entropic", parts)

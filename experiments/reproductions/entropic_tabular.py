@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import calibrant as cal
 from experiments.reproductions import entropic_verdicts as judging
-from experiments.reproductions.entropic_nets import Trained, train
+from experiments.reproductions.entropic_nets import train
 from experiments.reproductions.entropic_rows import ADULT, FACTS, TELCO, Source, Split, read, split
 from experiments.reproductions.study import Part, Row, Table
 
@@ -32,10 +32,9 @@ class Plan(NamedTuple):
     draws: int = 199
     sets: int = 400
     most: int | None = None
-    looks: tuple[int, ...] = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90)
 
 
-SMALL = Plan(seeds=2, few_seeds=1, epochs=2, batch=64, draws=19, sets=8, most=200, looks=(1,))
+SMALL = Plan(seeds=2, few_seeds=1, epochs=2, batch=64, draws=19, sets=8, most=200)
 
 PUBLISHED = {tuple(name.split(", ")): values for name, values in FACTS["tabular"].items()}
 
@@ -57,13 +56,14 @@ class Results(NamedTuple):
 
     source: Source
     rows: Split
-    trained: Trained
-    few: Trained
+    trained: Array
+    """Log-odds of the rows held out: seed, row."""
+    few: Array
     runs: dict[str, list[Run]]
 
-    def test(self, trained: Trained, look: int) -> tuple[Array, Array]:
-        """Labels and probabilities of the test rows, seed first, after one of the epochs looked at."""
-        logits = trained.logits[look][:, self.rows.fitted :]
+    def test(self, trained: Array) -> tuple[Array, Array]:
+        """Labels and probabilities of the test rows, seed first."""
+        logits = trained[:, self.rows.fitted :]
         return self.rows.held_labels[: len(logits), self.rows.fitted :], judging.kept_inside(1 / (1 + np.exp(-logits)))
 
 
@@ -86,11 +86,11 @@ def measure(source: Source, folder: Path, plan: Plan) -> Results:
     """Train, recalibrate, evaluate."""
     columns = read(source, folder, plan.most)
     rows = split(columns, plan.seeds)
-    trained = train(rows, epochs=plan.epochs, batch=plan.batch, looks=set(plan.looks))
+    trained = train(rows, epochs=plan.epochs, batch=plan.batch)
     some = split(columns, plan.few_seeds)
-    few = train(some, epochs=plan.epochs, batch=plan.small_batch, looks=set(plan.looks))
+    few = train(some, epochs=plan.epochs, batch=plan.small_batch)
     runs: dict[str, list[Run]] = {name: [] for name in MAPS}
-    for seed, (logits, y) in enumerate(zip(trained.logits[-1], rows.held_labels, strict=True)):
+    for seed, (logits, y) in enumerate(zip(trained, rows.held_labels, strict=True)):
         at = rows.fitted
         for name in MAPS:
             runs[name].append(look(y[at:], mapped(name, logits[:at], y[:at], logits[at:]), plan.draws, seed))
@@ -131,20 +131,6 @@ def bins_table(all_results: Sequence[Results]) -> Table:
                 lines.append([*line, " ".join(str(run.bins) for run in runs) if way == judging.HELD else ""])
     heads = [f"{metric}{what}" for metric in METRICS[:2] for what in ("", " threshold", " rejects")]
     return Table(["", "calibrator", "number of bins", *heads, "bins found, each seed"], lines)
-
-
-def width_table(all_results: Sequence[Results]) -> Table:
-    """ECE and MCE for fixed numbers of bins, means over seeds, and how many bins hold one row."""
-    counts = (4, 16, 64, 256, 1024, 4096)
-    lines: list[list[Any]] = []
-    for results in all_results:
-        for name in ("none", "Platt"):
-            for metric in (cal.ece, cal.mce):
-                values = [
-                    judging.mean([metric(run.y, run.prob, bins=bins) for run in results.runs[name]]) for bins in counts
-                ]
-                lines.append([results.source.name, name, metric.id.upper(), *values])
-    return Table(["", "calibrator", "metric", *(f"{bins} bins" for bins in counts)], lines)
 
 
 def held_bins_size(run: Run, sets: int, draws: int) -> float:
@@ -188,7 +174,7 @@ def training_table(all_results: Sequence[Results], plan: Plan) -> Table:
     lines: list[list[Any]] = []
     for results in all_results:
         for batch, trained in ((plan.batch, results.trained), (plan.small_batch, results.few)):
-            labels, probs = results.test(trained, -1)
+            labels, probs = results.test(trained)
             pairs = list(zip(labels, probs, strict=True))
             ece, ecd = ([metric(y, p) for y, p in pairs] for metric in (cal.ece, cal.ecd))
             right = judging.mean([float(((p > 0.5) == y).mean()) for y, p in pairs])
@@ -225,40 +211,6 @@ def rows_implied(all_results: Sequence[Results]) -> Table:
     )
 
 
-def curves(results: Results, trained: Trained) -> dict[str, Array]:
-    "ECE and ECD of the uncalibrated network after each epoch looked at: epoch, seed."
-    found: dict[str, list[list[float]]] = {"ECE": [], "ECD": []}
-    for at in range(len(trained.epochs)):
-        pairs = list(zip(*results.test(trained, at), strict=True))
-        found["ECE"].append([cal.ece(y, p) for y, p in pairs])
-        found["ECD"].append([cal.ecd(y, p) for y, p in pairs])
-    return {name: np.array(values) for name, values in found.items()}
-
-
-def draw_epochs(all_results: Sequence[Results], plan: Plan, path: Path) -> None:
-    """ECE and ECD along the training, with the published values as lines."""
-    figure = Figure(figsize=(9, 6), layout="constrained")
-    axes = figure.subplots(2, len(all_results), squeeze=False, sharex=True)
-    for column, results in enumerate(all_results):
-        for trained, batch in ((results.trained, plan.batch), (results.few, plan.small_batch)):
-            for row, (name, values) in enumerate(curves(results, trained).items()):
-                ax, middle = axes[row, column], values.mean(axis=1)
-                (line,) = ax.plot(trained.epochs, middle, marker=".", label=f"batches of {batch}")
-                ax.fill_between(
-                    trained.epochs, values.min(axis=1), values.max(axis=1), alpha=0.2, color=line.get_color()
-                )
-                ax.set_ylabel(name + (" (15 bins)" if name == "ECE" else ""))
-        for row, published in (
-            (0, PUBLISHED[results.source.name, "none"][0]),
-            (1, PUBLISHED[results.source.name, "none"][2]),
-        ):
-            axes[row, column].axhline(published[0], color="black", linestyle="--", label="published")
-        axes[0, column].set_title(results.source.name)
-        axes[1, column].set_xlabel("epochs of training")
-    axes[1, 0].legend(frameon=False, loc="upper left")
-    figure.savefig(path, dpi=110)
-
-
 def draw_reliability(all_results: Sequence[Results], path: Path) -> None:
     """Figure 1: the first seed, the probability of class 1."""
     figure = Figure(figsize=(9, 4.4), layout="constrained")
@@ -288,22 +240,16 @@ def part(all_results: Sequence[Results], plan: Plan, pictures: Path) -> Part:
     return Part("binary", rows, pictures=shown, values=values)
 
 
-def reasons(all_results: Sequence[Results], plan: Plan, pictures: Path) -> Part:
+def reasons(all_results: Sequence[Results], plan: Plan) -> Part:
     """What the choices that the paper leaves open do to the numbers."""
-    draw_epochs(all_results, plan, pictures / "entropic_epochs.png")
     tables = [
         training_table(all_results, plan),
         bins_table(all_results),
         size_table(all_results, plan),
-        width_table(all_results),
         floor_table(all_results),
         rows_implied(all_results),
     ]
-    caption = (
-        "ECE and ECD of the network before recalibration along the training; lines are means over seeds, shades "
-        "their range."
-    )
-    return Part("choices", (), tables, [("entropic_epochs.png", caption)])
+    return Part("choices", tables=tables)
 
 
 def run(small: bool, folder: Path) -> tuple[list[Results], Plan]:

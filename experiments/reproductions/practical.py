@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.reproductions import practical_values
-from experiments.reproductions.practical_causes import causes_part, measure_causes
+from experiments.reproductions.practical_causes import FIT_ROWS, SPLITS, bias_by_rows, causes_part
 from experiments.reproductions.practical_measure import measure_set, within_superclass
 from experiments.reproductions.practical_parts import (
     accuracy_part,
     groups_part,
     intervals_part,
     levels_part,
-    subjects_part,
     topk_part,
 )
 from experiments.reproductions.practical_sets import BIASED, FEW_SOURCES, HISTOGRAM, SOURCES, Source, read
@@ -30,7 +29,7 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
     found = {source.file: measure_set(data, source, small) for source in sources}
     confusions = {source.file: confusion(data, source) for source in sources if source.levels}
     stability = measure_stability(data, small)
-    why = causes_part(measure_causes(data, small))
+    why = causes_part(bias_by_rows(data, FIT_ROWS[:2] if small else FIT_ROWS, 1 if small else SPLITS))
     names = practical_values.names_of(found, stability)
     quotes = practical_values.quotes(names)
     parts = [
@@ -38,10 +37,9 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
         accuracy_part(found, {BIASED: why.values["bias"], HISTOGRAM: quotes["notes"]["bins"]}),
         why,
         topk_part(found, pictures),
-        levels_part(found, confusions, pictures),
-        groups_part(found, pictures),
-        subjects_part(found, pictures),
-        intervals_part(found, pictures),
+        levels_part(found, confusions),
+        groups_part(found),
+        intervals_part(found),
         targets_part(data, small),
         stability_part(stability, pictures),
     ]

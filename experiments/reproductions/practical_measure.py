@@ -85,8 +85,6 @@ def measure(p: cal.Predictions, held: sets.Rows, source: sets.Source, *, draws: 
         given = GIVEN.get(source.file, "animals")
         where = group_confidence_diagram(p, hierarchy=source.hierarchy, level=len(source.levels), given=given)
         found["group_confidence"] = where.confidence[0].tolist()
-    if held.subject is not None:
-        found |= by_subject(p, held, draws, seed)
     return found
 
 
@@ -161,36 +159,6 @@ def by_interval(p: cal.Predictions, source: sets.Source, draws: int, seed: int) 
         found["outside"].append(cal.gece(outcome[held], score[held], **beyond))
         found["outside_chance"].append(float(np.mean([cal.gece(lot[held], score[held], **beyond) for lot in lots])))
     return found
-
-
-def by_subject(p: cal.Predictions, held: sets.Rows, draws: int, seed: int) -> dict[str, Any]:
-    """Confidence less accuracy of each subject and area, and the mean of its size over subjects, beside that by "
-    "chance."""
-    assert held.subject is not None
-    confidence = np.asarray(p.probs, dtype=np.float64).max(axis=1)
-    right = (np.asarray(p.probs).argmax(axis=1) == held.labels).astype(int)
-    names, place = np.unique(held.subject, return_inverse=True)
-    areas, area = np.unique(sets.area_of(held.subject), return_inverse=True)
-    rng = np.random.default_rng(seed)
-    lots = [(rng.random(len(right)) < confidence).astype(int) for _ in range(draws)]
-    return {
-        "subjects": names.tolist(),
-        "subject_gaps": gaps(confidence - right, place).tolist(),
-        "areas": areas.tolist(),
-        "area_gaps": gaps(confidence - right, area).tolist(),
-        "fece": cal.fece(cal.Predictions(right, confidence, groups=held.subject)),
-        "fece_chance": float(
-            np.mean([cal.fece(cal.Predictions(lot, confidence, groups=held.subject)) for lot in lots])
-        ),
-        "mcm_pvalue": cal.assess(
-            cal.Predictions(right, confidence, groups=held.subject), metric="mcm", method="bonferroni"
-        ).pvalue,
-    }
-
-
-def gaps(difference: Floats, place: NDArray[np.intp]) -> Floats:
-    """The mean difference of the rows of each group."""
-    return np.bincount(place, difference) / np.bincount(place)
 
 
 def within_superclass(rows: sets.Rows, groups: dict[str, list[int]]) -> tuple[float, float]:

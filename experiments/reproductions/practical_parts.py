@@ -1,4 +1,4 @@
-"""The parts on accuracy, on the k likeliest classes, on words for probabilities, on groups of classes and levels of a hierarchy, and on subjects."""
+"""The parts on accuracy, on the k likeliest classes, on words for probabilities, on groups of classes and levels of a hierarchy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.figures.classgroups import levels_of
 from experiments.reproductions import practical_pictures as pictures_of
 from experiments.reproductions.practical_measure import GIVEN, LEAST, WORDS
-from experiments.reproductions.practical_reading import Results, beyond, line, marked, mean, models_of, nearer, numbers
+from experiments.reproductions.practical_reading import Results, beyond, line, marked, mean, models_of, numbers
 from experiments.reproductions.practical_sets import BIASED, C100, HISTOGRAM, MNIST, RAW, SOURCES, TEMPERATURE, Source
 from experiments.reproductions.study import Part, Row, Table
 
@@ -126,11 +126,10 @@ def _overview(found: dict[str, Results]) -> list[list[Any]]:
     return lines
 
 
-def intervals_part(found: dict[str, Results], pictures: Path) -> Part:
+def intervals_part(found: dict[str, Results]) -> Part:
     """Words in place of probabilities."""
     shown = [source for source in present(found) if source is not MNIST]
     results = found[C100.file]
-    pictures_of.intervals(found, shown, pictures / "practical_intervals.png")
     tables = [
         Table((head, "model", *WORDS), _interval_lines(found, shown, key))
         for key, head in (("outside", "rates outside the interval by"), ("rows", "rows"))
@@ -141,17 +140,7 @@ def intervals_part(found: dict[str, Results], pictures: Path) -> Part:
     )
     note = "another network and data set"
     rows = [Row(what, known, mean(results, TEMPERATURE, "intervals", key, 1), note=note) for what, known, key in asked]
-    caption = (
-        "How far rates of bins lie outside the word that was used, and how many rows get the word *medium*, "
-        "for each set and model."
-    )
-    return Part(
-        "intervals",
-        rows,
-        tables,
-        [("practical_intervals.png", caption)],
-        {"least": str(LEAST)},
-    )
+    return Part("intervals", rows, tables, values={"least": str(LEAST)})
 
 
 def _interval_lines(found: dict[str, Results], shown: list[Source], key: str) -> list[list[Any]]:
@@ -177,10 +166,9 @@ def group_names(source: Source) -> list[str]:
     return levels_of(source.hierarchy)[-1].groups
 
 
-def levels_part(found: dict[str, Results], confusions: dict[str, tuple[float, float]], pictures: Path) -> Part:
+def levels_part(found: dict[str, Results], confusions: dict[str, tuple[float, float]]) -> Part:
     """The error at each level of a hierarchy."""
     grouped = [source for source in present(found) if source.levels]
-    pictures_of.levels(found[C100.file], C100, pictures / "practical_levels.png")
     tables = [
         Table((source.title, *_level_names(source)), _level_lines(found[source.file], source)) for source in grouped
     ]
@@ -191,8 +179,7 @@ def levels_part(found: dict[str, Results], confusions: dict[str, tuple[float, fl
         rows.append(
             Row(f"{source.title}: wrong predictions within the {group}", None, share, note=f"{chance:.3f} by chance")
         )
-    caption = "CIFAR-100: the error at each level, as measured (bars) and by chance (black marks)."
-    return Part("levels", rows, tables, [("practical_levels.png", caption)])
+    return Part("levels", rows, tables)
 
 
 def _level_names(source: Source) -> list[str]:
@@ -212,18 +199,12 @@ def _level_lines(results: Results, source: Source) -> list[list[Any]]:
     return lines
 
 
-def groups_part(found: dict[str, Results], pictures: Path) -> Part:
+def groups_part(found: dict[str, Results]) -> Part:
     """The error of rows whose label lies in one group, and where their confidence goes."""
     grouped = [source for source in present(found) if source.levels]
-    pictures_of.groups(found[C100.file], group_names(C100), pictures / "practical_groups.png")
     tables = [Table(("rows of one group", "group", *_group_heads(found)), _group_lines(found, grouped))]
     tables.append(_confidence_table(found[C100.file]))
-    caption = (
-        "CIFAR-100: the error of the rows of each superclass, as trained and with a temperature; hollow marks are "
-        "what calibrated "
-        "predictions with the same probabilities show."
-    )
-    return Part("groups", tables=tables, pictures=[("practical_groups.png", caption)])
+    return Part("groups", tables=tables)
 
 
 def _group_heads(found: dict[str, Results]) -> list[str]:
@@ -254,38 +235,3 @@ def _confidence_table(results: Results) -> Table:
         for model in models_of(results)
     ]
     return Table((f"confidence of rows of *{given}*", *(f"in {names[place]}" for place in places)), lines)
-
-
-def subjects_part(found: dict[str, Results], pictures: Path) -> Part | None:
-    """Confidence less accuracy of each subject of MMLU; None where no such set was measured."""
-    shown = [source for source in present(found) if "subject_gaps" in found[source.file]["measured"][RAW][0]]
-    if not shown:
-        return None
-    pictures_of.subjects(found[shown[0].file], shown[0].title, pictures / "practical_subjects.png")
-    areas = found[shown[0].file]["measured"][RAW][0]["areas"]
-    heads = ("", "model", "all rows", *areas, "mean size, 57 subjects", "beyond chance", "nearer 0 in", "p (mcm)")
-    lines = [
-        _subject_line(found[source.file], source.title, model)
-        for source in shown
-        for model in models_of(found[source.file])
-    ]
-    caption = (
-        f"{shown[0].title}: confidence less accuracy of each subject, as trained and with a temperature; "
-        "mean over splits."
-    )
-    return Part(
-        "subjects",
-        tables=[Table(heads, lines)],
-        pictures=[("practical_subjects.png", caption)],
-    )
-
-
-def _subject_line(results: Results, title: str, model: str) -> list[Any]:
-    overall = numbers(results, model, "confidence") - numbers(results, model, "accuracy")
-    areas = [round(mean(results, model, "area_gaps", place), 4) for place in range(4)]
-    extra = numbers(results, model, "fece") - numbers(results, model, "fece_chance")
-    before = numbers(results, RAW, "fece") - numbers(results, RAW, "fece_chance")
-    pvalue = float(numbers(results, model, "mcm_pvalue").max())
-    closer = "" if model == RAW else str(nearer(results, model))
-    size = line(results, model, ("fece",))[0]
-    return [title, model, round(float(overall.mean()), 4), *areas, size, marked(before, extra), closer, f"{pvalue:.1g}"]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from calibrant.figures.classgroups import levels_of
-from experiments.reproductions.practical_reading import Results, mean, models_of, subject_gaps
-from experiments.reproductions.practical_sets import RAW, TEMPERATURE, Source
+from experiments.reproductions.practical_reading import Results, mean, models_of
+from experiments.reproductions.practical_sets import RAW, Source
 
 COLORS = ("#1b5e9e", "#d9822b", "#2e8b57", "#a23b72", "#6b6b6b", "#c2a500")
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -69,98 +67,6 @@ def top_k(results: Results, source: Source, path: Path) -> None:
     finish(figure, path, axes[0].get_legend_handles_labels(), 3)
 
 
-def bars(
-    ax: Any, names: Sequence[str], values: dict[str, Sequence[float]], chance: dict[str, Sequence[float]] | None = None
-) -> None:
-    """Grouped bars, with a black mark on each for what chance gives."""
-    width = 0.8 / len(values)
-    for place, (model, heights) in enumerate(values.items()):
-        at = np.arange(len(names)) + (place - (len(values) - 1) / 2) * width
-        ax.bar(at, heights, width * 0.92, color=COLORS[place], label=model)
-        if chance is not None:
-            label = "by chance" if place == 0 else None
-            ax.hlines(chance[model], at - width / 2, at + width / 2, color="black", linewidth=1.4, label=label)
-    ax.set_xticks(range(len(names)), names)
-    ax.tick_params(axis="x", length=0)
-
-
-def levels(results: Results, source: Source, path: Path) -> None:
-    """The error at each level of a hierarchy."""
-    figure, axes = axes_of(1, 1, 6.4, 3.4)
-    sizes = [len(level.groups) for level in levels_of(source.hierarchy)]
-    names = [*(f"{name}\n({size})" for name, size in zip(source.levels, sizes, strict=True)), "classes"]
-    places = range(len(names))
-    values = {model: [mean(results, model, "levels", place) for place in places] for model in models_of(results)}
-    chance = {model: [mean(results, model, "chance", "levels", place) for place in places] for model in values}
-    bars(axes[0], names, values, chance)
-    axes[0].set_ylabel("calibration error", fontsize=8)
-    finish(figure, path, axes[0].get_legend_handles_labels(), 3)
-
-
-def groups(results: Results, names: list[str], path: Path) -> None:
-    """The error of the rows of each group, and by chance."""
-    figure, (ax,) = axes_of(1, 1, 6.4, 5.2)
-    order = np.argsort([mean(results, RAW, "groups", place) for place in range(len(names))]).tolist()
-    for number, model in enumerate((RAW, TEMPERATURE)):
-        height = np.arange(len(order)) + (0.15 if number == 0 else -0.15)
-        seen = [mean(results, model, "groups", place) for place in order]
-        chance = [mean(results, model, "chance", "groups", place) for place in order]
-        look: dict[str, Any] = {
-            "color": COLORS[number],
-            "marker": MARKERS[number],
-            "linestyle": "none",
-            "markersize": 5,
-        }
-        ax.hlines(height, chance, seen, color=COLORS[number], linewidth=1)
-        ax.plot(seen, height, **look, label=model)
-        ax.plot(chance, height, **look, markerfacecolor="white", label=f"{model}, by chance")
-    ax.set_yticks(range(len(order)), [names[place] for place in order])
-    ax.grid(axis="x", color="#e4e4e4", linewidth=0.7)
-    ax.set_xlabel("error of the superclasses on rows of this one", fontsize=8)
-    finish(figure, path, ax.get_legend_handles_labels(), 2)
-
-
-def intervals(found: dict[str, Results], shown: Sequence[Source], path: Path) -> None:
-    """How far rates lie outside the word that was used, and how many rows get the word in the middle."""
-    figure, axes = axes_of(2, 1, 7.2, 5.6)
-    names = [source.title.replace(", ", ",\n").replace(" instruct", "").replace(" base", "") for source in shown]
-    models = models_of(found[shown[0].file])
-    outside = {}
-    middle = {}
-    for model in models:
-        outside[model] = [float(np.nansum(_weighted(found[source.file], model))) for source in shown]
-        middle[model] = [
-            mean(found[source.file], model, "intervals", "rows", 1) / found[source.file]["rows"] for source in shown
-        ]
-    bars(axes[0], names, outside)
-    axes[0].set_ylabel("rates outside the interval by,\nmean over all rows", fontsize=8)
-    bars(axes[1], names, middle)
-    axes[1].set_ylabel("share of rows called medium", fontsize=8)
-    finish(figure, path, axes[0].get_legend_handles_labels(), 3)
-
-
-def _weighted(results: Results, model: str) -> Any:
-    """The distance outside each of low, medium and high, weighted by its share of the rows."""
-    far = np.array([mean(results, model, "intervals", "outside", place) for place in range(3)])
-    share = np.array([mean(results, model, "intervals", "rows", place) for place in range(3)]) / results["rows"]
-    return far * share
-
-
-def subjects(results: Results, title: str, path: Path) -> None:
-    """Confidence less accuracy of each subject, as trained and with a temperature."""
-    figure, (ax,) = axes_of(1, 1, 6.4, 3.4)
-    raw = subject_gaps(results, RAW)
-    order = np.argsort(raw)
-    for number, model in enumerate((RAW, TEMPERATURE)):
-        values = subject_gaps(results, model)[order]
-        ax.plot(values, color=COLORS[number], marker=MARKERS[number], markersize=3.5, linestyle="none", label=model)
-    ax.axhline(0, color="black", linewidth=0.8)
-    ax.set_xlabel(f"subjects of {title}, in order of the gap as trained", fontsize=8)
-    ax.set_ylabel("confidence less accuracy", fontsize=8)
-    ax.set_xticks([])
-    finish(figure, path, ax.get_legend_handles_labels(), 2)
-
-
 def gamma_curves(curves: dict[str, dict[str, Any]], path: Path) -> None:
     """The error of all rows, the bootstrap mean with its interval, and chance, against gamma."""
     figure, axes = axes_of(1, len(curves), 9.0, 3.4)
@@ -178,19 +84,3 @@ def gamma_curves(curves: dict[str, dict[str, Any]], path: Path) -> None:
         ax.set_xlabel("gamma, finer to the right", fontsize=8)
     axes[0].set_ylabel("calibration error", fontsize=8)
     finish(figure, path, axes[0].get_legend_handles_labels(), 4)
-
-
-def fraction_curves(fractions: list[float], curves: dict[str, dict[str, Any]], path: Path) -> None:
-    """Bootstrap mean and standard deviation against the share of the rows that is drawn."""
-    figure, axes = axes_of(1, 2, 8.0, 3.4)
-    for place, (name, curve) in enumerate(curves.items()):
-        look: dict[str, Any] = {"color": COLORS[place], "marker": MARKERS[place], "markersize": 4, "linewidth": 1.2}
-        axes[0].plot(fractions, curve["mean"], **look, label=name)
-        axes[0].fill_between(fractions, curve["low"], curve["high"], color=COLORS[place], alpha=0.12, linewidth=0)
-        axes[1].plot(fractions, curve["spread"], **look)
-    axes[0].set_ylabel("calibration error, mean and 95%", fontsize=8)
-    axes[1].set_ylabel("standard deviation", fontsize=8)
-    for ax in axes:
-        ax.set_ylim(bottom=0)
-        ax.set_xlabel("share of the rows that is drawn", fontsize=8)
-    finish(figure, path, axes[0].get_legend_handles_labels(), 2)

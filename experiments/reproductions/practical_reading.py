@@ -110,20 +110,3 @@ def listed(found: dict[str, Results], key: str, *places: Any, sign: int, only: A
 def models_of(results: Results) -> list[str]:
     """The models that were measured, in the order they are shown in."""
     return [name for name in MODELS if name in results["measured"]]
-
-
-def nearer(results: Results, model: str) -> int:
-    """How many subjects have a smaller gap, mean over splits, than as trained."""
-    before, after = (np.abs(subject_gaps(results, one)) for one in (RAW, model))
-    return int((after < before).sum())
-
-
-def subject_gaps(results: Results, model: str) -> Any:
-    """Confidence less accuracy of each subject, mean over splits; subjects that a split does not have are left "
-    "out of it."""
-    names = sorted({name for split in results["measured"][model] for name in split["subjects"]})
-    found = np.full((len(results["measured"][model]), len(names)), np.nan)
-    for row, split in enumerate(results["measured"][model]):
-        for name, gap in zip(split["subjects"], split["subject_gaps"], strict=True):
-            found[row, names.index(name)] = gap
-    return np.nanmean(found, axis=0)

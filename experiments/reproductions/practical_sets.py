@@ -27,7 +27,7 @@ TEMPERATURE, BIASED, HISTOGRAM, TOP_HISTOGRAM = MAPS = (
 MODELS = (RAW, *MAPS)
 
 CLASSES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("practical_classes.toml").read_text(encoding="utf-8"))
-SUPERCLASSES, KINDS, AREAS = (CLASSES[name] for name in ("superclasses", "kinds", "areas"))
+SUPERCLASSES, KINDS = CLASSES["superclasses"], CLASSES["kinds"]
 CIFAR100 = tuple(sorted(name for names in SUPERCLASSES.values() for name in names))
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
@@ -72,15 +72,14 @@ FEW_SOURCES = (C100, LENET, LLAMA8)
 
 @dataclass(frozen=True)
 class Rows:
-    """Labels and probabilities; for MMLU the subject of each row too."""
+    """Labels and probabilities."""
 
     labels: Ints
     probs: Floats
-    subject: NDArray[np.str_] | None = None
 
     def take(self, rows: Ints) -> Rows:
         """Some of them."""
-        return Rows(self.labels[rows], self.probs[rows], None if self.subject is None else self.subject[rows])
+        return Rows(self.labels[rows], self.probs[rows])
 
 
 def read(data: Path, source: Source) -> Rows:
@@ -89,10 +88,9 @@ def read(data: Path, source: Source) -> Rows:
         logits = "logits" in stored
         probs = stored["logits" if logits else "probs"].astype(np.float64)
         labels = stored["labels"].astype(np.intp)
-        subject = stored["subjects"][stored["subject"]] if "subject" in stored else None
     if logits:
         probs = np.exp(probs - probs.max(axis=1, keepdims=True))
-    return Rows(labels, probs / probs.sum(axis=1, keepdims=True), subject)
+    return Rows(labels, probs / probs.sum(axis=1, keepdims=True))
 
 
 def split(rows: Rows, seed: int, each: int | None = None) -> tuple[Rows, Rows]:
@@ -100,12 +98,6 @@ def split(rows: Rows, seed: int, each: int | None = None) -> tuple[Rows, Rows]:
     order = np.random.default_rng(seed).permutation(len(rows.labels))
     half = len(order) // 2 if each is None else each
     return rows.take(order[:half]), rows.take(order[half : 2 * half])
-
-
-def area_of(subjects: NDArray[np.str_]) -> NDArray[np.str_]:
-    """The area of each row's subject."""
-    area = {subject: name for name, subjects in AREAS.items() for subject in subjects}
-    return np.array([area[str(name)] for name in subjects.tolist()])
 
 
 def models_of(fit: Rows, measure: Rows, small: bool) -> tuple[dict[str, Floats], dict[str, Any]]:

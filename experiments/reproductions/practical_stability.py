@@ -103,7 +103,6 @@ def steps(curve: dict[str, Any]) -> Floats:
 def stability_part(found: dict[str, Any], pictures: Path) -> Part:
     """The error against gamma and against the share of the rows."""
     pictures_of.gamma_curves(found["gamma"], pictures / "practical_gamma.png")
-    pictures_of.fraction_curves(found["fractions"], found["fraction"], pictures / "practical_fraction.png")
     tables = [
         Table(
             (name, "the rows as they are", "by chance", "bootstrap mean", "95%", "standard deviation", "growth"),
@@ -114,18 +113,9 @@ def stability_part(found: dict[str, Any], pictures: Path) -> Part:
     shares = [f"{share:g}" for share in found["fractions"]]
     lines = [[name, *(round(value, 4) for value in curve["spread"])] for name, curve in found["fraction"].items()]
     tables.append(Table(("standard deviation, at a share of the rows of", *shares), lines))
-    captions = (
-        "The error against gamma; the dashed line is 2^-4, where the paper sees it stabilise.",
-        "LeNet-5: mean and standard deviation of the error against the share of the rows that is drawn with "
-        "replacement.",
-    )
-    return Part(
-        "stability",
-        stability_rows(found),
-        tables,
-        [("practical_gamma.png", captions[0]), ("practical_fraction.png", captions[1])],
-        {"rows": f"{found['rows']:,}", "draws": f"{found['draws']:,}"},
-    )
+    caption = "The error against gamma; the dashed line is 2^-4, where the paper sees it stabilise."
+    numbers = {"rows": f"{found['rows']:,}", "draws": f"{found['draws']:,}"}
+    return Part("stability", stability_rows(found), tables, [("practical_gamma.png", caption)], numbers)
 
 
 def gamma_lines(curve: dict[str, Any]) -> list[list[Any]]:

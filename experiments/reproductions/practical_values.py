@@ -96,7 +96,7 @@ def names_of(found: dict[str, reading.Results], stability: dict[str, Any]) -> di
     fell = reading.fallen(found)
     grouped = {name: results for name, results in found.items() if "levels" in results["measured"][sets.RAW][0]}
     image, lenet, language = (found[source.file] for source in (sets.C100, sets.LENET, sets.LLAMA8))
-    functions = (reading.mean, reading.numbers, reading.subject_gaps, moved, beyond, lower_at, least_at, over_groups)
+    functions = (reading.mean, reading.numbers, moved, beyond, lower_at, least_at, over_groups)
     asked = {"image": (sets.C100, stable.FULL), "lenet": (sets.LENET, stable.FULL), "top": (sets.LENET, stable.TOP)}
     titles = {name: stable.title_of(*which) for name, which in asked.items()}
     curves = {name: stability["gamma"][title] for name, title in titles.items()}
@@ -104,7 +104,6 @@ def names_of(found: dict[str, reading.Results], stability: dict[str, Any]) -> di
         **CONSTANTS,
         **{function.__name__: function for function in functions},
         "k": sets.C100.k.index,
-        "corrcoef": np.corrcoef,
         "found": found,
         "image": image,
         "lenet": lenet,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.reproductions import survey_bias_page, survey_cases, survey_families, survey_figures, survey_ranking
+from experiments.reproductions import survey_bias, survey_cases, survey_families, survey_figures, survey_ranking
 from experiments.reproductions.study import Study
 
 
@@ -12,8 +12,8 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
     """All parts; the short form takes few rows and repetitions."""
     parts = [
         *survey_figures.parts(small, data, pictures),
-        *survey_bias_page.parts(small, data, pictures),
-        *survey_ranking.parts(small, data, pictures),
+        survey_bias.part(small),
+        *survey_ranking.parts(small, data),
         *survey_cases.parts(small, data, pictures),
         *survey_families.parts(small),
     ]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
@@ -25,8 +24,6 @@ SETS: list[str] = FACTS["ranked"]
 LEFT_OUT = {"matrix", "dirichlet", "kernel", "consistency", "miscalibration_aware_temperature"}
 FEW_MAPS = ("none", "temperature", "platt", "beta", "isotonic", "histogram", "venn_abers")
 METRICS = with_options(FACTS["metrics"])
-SMALL_SIZES, DRAWS = (300, 1_000), 6
-SLOW = {"fott_pl"}
 
 
 def value(name: str, rows: Rows) -> float:
@@ -75,48 +72,31 @@ def matrix_of(values: Floats) -> Floats:
     return np.array([[spearman(a, b) for b in values] for a in values])
 
 
-def parts(small: bool, data: Path | None, pictures: Path) -> list[Part]:
+def parts(small: bool, data: Path | None) -> list[Part]:
     """Rankings on real rows, and where the truth is known."""
-    found = [] if data is None else real_parts(small, data, pictures)
+    found = [] if data is None else real_parts(small, data)
     return [*found, known_part(small)]
 
 
-def real_parts(small: bool, data: Path, pictures: Path) -> list[Part]:
-    """Correlations between metrics on the whole test half, and with themselves on few rows."""
+def real_parts(small: bool, data: Path) -> list[Part]:
+    """Correlations between metrics on the test half."""
     metrics = [name for name in METRICS if not (small and name in ("skce_uq", "fott_pl"))]
-    matrices, again, lines = [], [], []
+    matrices, lines = [], []
     for name in SETS[5:7] if small else SETS:
         rows = read(data, name)
         fit, test = halves(rows, SEED, 1_000 if small else 10_000)
         forecasts = mapped(fit, test, maps_for(rows.p.shape[1], small))
         values = table_of(forecasts, metrics)
         matrices.append(matrix_of(values))
-        again.append(on_few_rows(forecasts, test, metrics, values, small))
         best = {metric: list(forecasts)[int(np.argmin(line))] for metric, line in zip(metrics, values, strict=True)}
         infinite = int(np.isinf(values[metrics.index("nll")]).sum())
         counts = [name, rows.p.shape[1], len(test.y), len(forecasts), infinite]
         lines.append([*counts, best["brier"], best["ece"], best["drmsce_bcs"], best["ecce_mad"]])
-    return [matrix_part(metrics, matrices, lines, pictures), few_rows_part(metrics, again, small)]
+    return [matrix_part(metrics, matrices, lines)]
 
 
-def on_few_rows(forecasts: dict[str, Rows], test: Rows, metrics: list[str], values: Floats, small: bool) -> Floats:
-    """Correlation of the ranking by few rows with that by all: rows, metrics, draws; NaN for what is too slow."""
-    rng = np.random.default_rng(SEED)
-    sizes, draws = ((100,), 2) if small else (SMALL_SIZES, DRAWS)
-    found = np.full((len(sizes), len(metrics), draws), np.nan)
-    for at, n in enumerate(sizes):
-        for draw in range(draws):
-            rows = rng.permutation(len(test.y))[:n]
-            few = {name: of.take(rows) for name, of in forecasts.items()}
-            for line, metric in enumerate(metrics):
-                if metric not in SLOW:
-                    part = np.array([value(metric, of) for of in few.values()])
-                    found[at, line, draw] = spearman(part, values[line])
-    return found
-
-
-def matrix_part(metrics: list[str], matrices: list[Floats], lines: list[list[Any]], pictures: Path) -> Part:
-    """The mean matrix, as a table and as a picture."""
+def matrix_part(metrics: list[str], matrices: list[Floats], lines: list[list[Any]]) -> Part:
+    """The mean matrix."""
     mean, spread = np.mean(matrices, axis=0), np.std(matrices, axis=0)
     table = Table(
         ["", *(f"`{name}`" for name in metrics)],
@@ -134,42 +114,7 @@ def matrix_part(metrics: list[str], matrices: list[Floats], lines: list[list[Any
     others_with_brier = [float(mean[metrics.index(name), metrics.index("brier")]) for name in ("cwce", "nll")]
     overall = [float(values.mean()) for values in (mean[others], inner, against)]
     rows = table_rows("agreement", [*overall, *others_with_brier])
-    caption = "Mean Spearman correlation between the rankings of recalibration maps by two metrics."
-    picture = draw_matrix(metrics, mean, pictures)
-    return Part("agreement", rows, [sets, table], [(picture, caption)])
-
-
-def draw_matrix(metrics: list[str], mean: Floats, pictures: Path) -> str:
-    """A heat map with its values."""
-    figure = Figure(figsize=(7.2, 6.4), layout="constrained")
-    ax = figure.subplots()
-    shown = ax.imshow(mean, cmap="RdBu_r", vmin=-1, vmax=1)
-    for i in range(len(metrics)):
-        for j in range(len(metrics)):
-            colour = "white" if abs(mean[i, j]) > 0.65 else "black"
-            ax.text(j, i, f"{mean[i, j]:.2f}", ha="center", va="center", fontsize=8, color=colour)
-    ax.set_xticks(range(len(metrics)), metrics, rotation=45, ha="right", fontsize=9)
-    ax.set_yticks(range(len(metrics)), metrics, fontsize=9)
-    figure.colorbar(shown, ax=ax, label="Spearman correlation", shrink=0.85)
-    figure.savefig(pictures / "survey_ranking.png", dpi=100)
-    return "survey_ranking.png"
-
-
-def few_rows_part(metrics: list[str], again: list[Floats], small: bool) -> Part:
-    """How well few rows give the ranking of all rows."""
-    sizes = (100,) if small else SMALL_SIZES
-    stacked = np.array(again)  # sets, sizes, metrics, draws
-    lines: list[list[Any]] = []
-    for line, name in enumerate(metrics):
-        if name in SLOW:
-            continue
-        of_sets = stacked[:, :, line, :].mean(axis=2)
-        lines.append(
-            [f"`{name}`", *(f"{of_sets[:, at].mean():.2f} ± {of_sets[:, at].std():.2f}" for at in range(len(sizes)))]
-        )
-    lines.sort(key=lambda line: -float(str(line[-1]).split(" ")[0]))
-    table = Table(["metric", *(f"{n} rows" for n in sizes)], lines)
-    return Part("few_rows", tables=[table])
+    return Part("agreement", rows, [sets, table])
 
 
 KNOWN_METRICS = with_options(FACTS["known_metrics"])

@@ -126,72 +126,12 @@ def diagram_part(results: measured.Results, pictures: Path) -> Part:
     return Part("diagrams", rows, [table], [("variation_diagrams.png", caption)])
 
 
-def confidence_part(results: measured.Results) -> Part:
-    """VCE with confidence is ECE."""
-    sizes = [size for size in results.plan.sizes if size <= results.plan.checked]
-    places = [(setting, size) for setting in measured.SETTINGS for size in sizes]
-    rows = []
-    for binning in measured.BINNINGS:
-        gaps = [results.of(*at, f"top {binning}") - results.of_whole(*at, f"ece {binning}") for at in places]
-        what = f"largest difference of VCE with confidence from ECE, {BIN_WORDS[binning]} bins"
-        rows.append(Row(what, None, float(np.abs(np.concatenate(gaps)).max()), note="the paper says they are equal"))
-    lines: list[list[Cell]] = []
-    for setting, size in places:
-        whole = results.of_whole(setting, size, "ece equal_width")
-        gap = np.abs(results.of(setting, size, "literal equal_width") - whole)
-        differs = int((gap > 1e-12).sum())
-        worst = f"{gap.max():.2g}" if differs else ""
-        lines.append([setting.name, power(size), f"{differs} of {len(gap)}", worst])
-    columns = ["", "rows", "repetitions in which the literal maximum differs from ECE", "largest difference"]
-    return Part("confidence", rows, [Table(columns, lines)])
-
-
-def other_part(results: measured.Results, pictures: Path) -> Part:
-    """VCE with the other measures of variation."""
-    plan = results.plan
-    draw.other_measures(results, pictures / "variation_others.png")
-    sizes = tuple(size for size in plan.sizes if size <= plan.checked)
-    lines: list[list[Cell]] = []
-    for setting in measured.SETTINGS:
-        for variation in ("entropy", *measured.OTHERS):
-            found = [results.of_variation(setting, size, variation) for size in sizes]
-            slope = float(slopes(sizes, np.array([[values.mean() for values in found]]))[0])
-            lines.append([setting.name, draw.WORDS[variation], *map(spread_text, found), f"{slope:.2f}"])
-    table = Table(["", "variation", *map(power, sizes), "slope of the mean"], lines)
-    caption = (
-        "VCE with each measure of variation against the number of rows: means, over fewer repetitions at the right"
-    )
-    return Part("others", (), [table], [("variation_others.png", caption)])
-
-
-def blocks_part(results: measured.Results) -> Part:
-    """How far sums over cells are from whole arrays."""
-    plan = results.plan
-    rows = []
-    for binning in measured.BINNINGS:
-        for metric in draw.METRICS:
-            name = f"{metric} {binning}"
-            both = [
-                (results.of(s, plan.checked, f"check {name}"), results.of(s, plan.checked, name))
-                for s in measured.SETTINGS
-            ]
-            worst = max(float(np.abs(cells[: len(whole)] / whole - 1).max()) for whole, cells in both)
-            what = f"{metric.upper()}, {BIN_WORDS[binning]} bins: largest relative difference"
-            rows.append(Row(what, None, worst))
-    largest = max(float(results.of(s, plan.sizes[-1], "largest").max()) for s in measured.SETTINGS)
-    rows.append(Row("largest share of the rows in one cell", None, largest))
-    return Part("blocks", rows)
-
-
 def build(results: measured.Results, pictures: Path) -> Study:
     """The study from what was measured."""
     parts = [
         figure_part(results, "equal_width", pictures),
         diagram_part(results, pictures),
         figure_part(results, "equal_mass", pictures),
-        confidence_part(results),
-        other_part(results, pictures),
-        blocks_part(results),
     ]
     return Study("variation", parts)
 

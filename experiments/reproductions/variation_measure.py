@@ -22,7 +22,6 @@ BINS = 10
 CELLS = 100_000
 """Fine cells of a score; a multiple of BINS, so that equal-width bins are whole cells."""
 BINNINGS = ("equal_width", "equal_mass")
-OTHERS = ("confidence", "freeman_variation_ratio", "iqv", "gini")
 SEED = 20_260
 MANY = 100_000
 
@@ -55,25 +54,17 @@ class Plan:
     """Rising; each a multiple of the block, or smaller than one."""
     whole: int
     """Up to this many rows the metrics are given whole arrays, above it sums over cells."""
-    checked: int
-    """A size above `whole` at which the first repetitions are measured both ways."""
     repeats: int
-    checked_repeats: int
     block: int
 
 
-FULL = Plan((10**4, 10**5, 10**6, 10**7), 10**5, 10**6, 20, 4, 100_000)
-SMALL = Plan((200, 2_000, 20_000), 2_000, 20_000, 3, 1, 2_000)
+FULL = Plan((10**4, 10**5, 10**6, 10**7), 10**5, 20, 100_000)
+SMALL = Plan((200, 2_000, 20_000), 2_000, 3, 2_000)
 
 
 def confidence_bins(classes: int) -> Any:
     """Bins of equal width over the values that a largest probability can have."""
     return cal.EqualWidth(BINS, range=(1 / classes, 1))
-
-
-def ratio_bins(classes: int) -> Any:
-    """The same bins for one less the largest probability."""
-    return cal.EqualWidth(BINS, closed="left", range=(0, 1 - 1 / classes))
 
 
 def normalised_entropy(columns: Floats) -> Floats:
@@ -160,10 +151,10 @@ class Cells:
         return self.confidence[full] / count[full], self.hits[full, 1] / count[full], count[full]
 
     def measure(self) -> Values:
-        """The six errors, `uce` without chance in the labels, and the largest share of rows in a cell."""
+        """The six errors, and `uce` without chance in the labels."""
         stated, seen, count, entropy = self.variation_rows()
         confidence, right, size = self.confidence_rows()
-        found: Values = {"largest": float(max(count.max(), size.max()) / count.sum())}
+        found: Values = {}
         for binning, rule, confidences in (
             ("equal_width", cal.EqualWidth(BINS), confidence_bins(self.classes)),
             ("equal_mass", cal.EqualMass(BINS), cal.EqualMass(BINS)),
@@ -190,7 +181,7 @@ def _counts(cell: NDArray[np.intp], what: NDArray[Any], kinds: int) -> NDArray[n
 
 
 def measure_whole(labels: NDArray[Any], probs: Floats) -> Values:
-    """The errors of whole arrays: the six of the figures, and VCE with other measures of variation."""
+    """The errors of whole arrays: those of the figures."""
     classes = probs.shape[1]
     rows = cal.Predictions(labels, probs)
     confidences = {"equal_width": confidence_bins(classes), "equal_mass": cal.EqualMass(BINS)}
@@ -199,11 +190,7 @@ def measure_whole(labels: NDArray[Any], probs: Floats) -> Values:
         found[f"vce {binning}"] = cal.vce(rows, bins=BINS, binning=binning)
         found[f"uce {binning}"] = cal.uce(rows, bins=BINS, binning=binning)
         found[f"ece {binning}"] = cal.ece(rows, binning=confidences[binning])
-        found[f"top {binning}"] = cal.vce(rows, variation="confidence", binning=confidences[binning])
         _free(len(labels))
-    found["literal equal_width"] = cal.vce(rows, variation="freeman_variation_ratio", binning=ratio_bins(classes))
-    for variation in OTHERS:
-        found[f"other {variation}"] = cal.vce(rows, variation=variation, bins=BINS)
     return found
 
 
@@ -219,16 +206,6 @@ class Results:
     def of(self, setting: Setting, size: int, quantity: str) -> Floats:
         return np.array(self.values[setting, size, quantity])
 
-    def of_whole(self, setting: Setting, size: int, quantity: str) -> Floats:
-        """A quantity as whole arrays gave it."""
-        return self.of(setting, size, quantity if size <= self.plan.whole else f"check {quantity}")
-
-    def of_variation(self, setting: Setting, size: int, variation: str) -> Floats:
-        """VCE with one measure of variation, equal-width bins, whole arrays."""
-        if variation == "entropy":
-            return self.of_whole(setting, size, "vce equal_width")
-        return self.of(setting, size, f"other {variation}")
-
     def paths(self, setting: Setting, quantity: str) -> Floats:
         """One row for each repetition, one column for each number of rows."""
         return np.array([self.values[setting, size, quantity] for size in self.plan.sizes]).T
@@ -243,7 +220,7 @@ def blocks(setting: Setting, repeat: int, plan: Plan) -> Iterator[tuple[NDArray[
 
 def one_repetition(setting: Setting, repeat: int, plan: Plan) -> tuple[dict[tuple[int, str], float], Cells]:
     """Draw the most rows; the smaller numbers are the first of them."""
-    keep = plan.checked if repeat < plan.checked_repeats else plan.whole
+    keep = plan.whole
     kept_labels, kept_probs = np.empty(keep, np.intp), np.empty((keep, setting.classes))
     cells, seen = Cells(setting.classes), 0
     found: dict[tuple[int, str], float] = {}
@@ -257,9 +234,8 @@ def one_repetition(setting: Setting, repeat: int, plan: Plan) -> tuple[dict[tupl
             _free(seen)
     for size in plan.sizes:
         if size <= keep:
-            prefix = "" if size <= plan.whole else "check "
             whole = measure_whole(kept_labels[:size], kept_probs[:size])
-            found |= {(size, _name(prefix, name)): value for name, value in whole.items()}
+            found |= {(size, name): value for name, value in whole.items()}
             _free(size)
     return found, cells
 
@@ -268,11 +244,6 @@ def _free(size: int) -> None:
     """Let go of what was measured: predictions and their views refer to each other, and large ones would pile up."""
     if size >= MANY:
         gc.collect()
-
-
-def _name(prefix: str, name: str) -> str:
-    """Quantities that only whole arrays give need no second name."""
-    return prefix + name if name.split()[0] in ("vce", "uce", "ece") else name
 
 
 def measure(plan: Plan, settings: Sequence[Setting] = SETTINGS) -> Results:

@@ -1,4 +1,4 @@
-"""The pictures of the study of variation: errors against rows, reliability diagrams, other measures."""
+"""The pictures of the study of variation: errors against rows, and reliability diagrams."""
 
 from __future__ import annotations
 
@@ -13,13 +13,6 @@ from calibrant.figures.styling import DASHES, MARKERS
 from experiments.reproductions import variation_measure as measured
 
 METRICS = ("vce", "ece", "uce")
-WORDS = {
-    "entropy": "entropy",
-    "confidence": "confidence",
-    "freeman_variation_ratio": "variation ratio",
-    "iqv": "index of qualitative variation",
-    "gini": "Gini index",
-}
 
 
 def _panels(rows: int, columns: int, size: tuple[float, float], **more: Any) -> tuple[Any, Any]:
@@ -45,7 +38,7 @@ def _guide(ax: Any, sizes: Any, start: float) -> None:
     ax.plot(sizes, fall, color="#666666", linewidth=0.8, linestyle=":", label="falls as $1/\\sqrt{N}$")
 
 
-def _dress(axes: Any, ylabel: str) -> None:
+def _dress(axes: Any) -> None:
     for ax, setting in zip(axes.flat, measured.SETTINGS, strict=True):
         ax.set(xscale="log", yscale="log")
         ax.set_title(setting.name, fontsize=9)
@@ -54,7 +47,7 @@ def _dress(axes: Any, ylabel: str) -> None:
     for ax in axes[-1]:
         ax.set_xlabel("rows N", fontsize=9)
     for ax in axes[:, 0]:
-        ax.set_ylabel(ylabel, fontsize=9)
+        ax.set_ylabel("calibration error", fontsize=9)
 
 
 def against_rows(results: measured.Results, binning: str, path: Path) -> None:
@@ -65,7 +58,7 @@ def against_rows(results: measured.Results, binning: str, path: Path) -> None:
         for place, metric in enumerate(METRICS):
             _line(ax, sizes, results.paths(setting, f"{metric} {binning}"), place, metric.upper())
         _guide(ax, sizes, 2 * float(results.of(setting, sizes[0], f"vce {binning}").mean()))
-    _dress(axes, "calibration error")
+    _dress(axes)
     figure.legend(
         *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8, frameon=False
     )
@@ -116,20 +109,4 @@ def diagrams(cells: measured.Cells, values: dict[str, float], path: Path) -> Non
         ax.set_ylabel(ylabel, fontsize=9)
         ax.tick_params(labelsize=8)
         ax.legend(loc="upper left", fontsize=8, frameon=False)
-    figure.savefig(path, dpi=110)
-
-
-def other_measures(results: measured.Results, path: Path) -> None:
-    """VCE with each measure of variation against the number of rows, as far as whole arrays were measured."""
-    figure, axes = _panels(2, 2, (6.6, 5.4), sharex=True, sharey=True)
-    plan = results.plan
-    sizes = [size for size in plan.sizes if size <= plan.checked]
-    for ax, setting in zip(axes.flat, measured.SETTINGS, strict=True):
-        for place, variation in enumerate(("entropy", *measured.OTHERS)):
-            means = [results.of_variation(setting, size, variation).mean() for size in sizes]
-            style: dict[str, Any] = {"marker": MARKERS[place], "linestyle": DASHES[place], "color": COLORS[place]}
-            ax.plot(sizes, means, markersize=4, linewidth=1.2, label=WORDS[variation], **style)
-    _dress(axes, "VCE")
-    handles = axes[0, 0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     figure.savefig(path, dpi=110)

@@ -13,6 +13,7 @@ from experiments import (
     calibrators,
     calibrators_page,
     calibrators_simulated,
+    estimators,
     simulations_intervals,
     simulations_page,
     subgroups,
@@ -30,6 +31,7 @@ SIMULATED: list[tuple[Path, Path, Callable[[Any], str]]] = [
     (simulations_intervals.STORED, DOCS / "simulations-intervals.md", simulations_intervals.page),
     (thin_data.RESULTS, thin_data.PAGE, thin_data.page),
     (subgroups.RESULTS, subgroups.PAGE, subgroups.page),
+    (estimators.RESULTS, estimators.PAGE, estimators.page),
     (calibrators.RESULTS, calibrators_page.PAGE, calibrators_page.page),
     (calibrators_simulated.RESULTS, calibrators_simulated.PAGE, lambda found: render("calibrators-simulated", found)),
     (measure.RESULTS, PAGES / "images.md", lambda _: images.page(images.load(measure.RESULTS))),
@@ -41,7 +43,7 @@ def test_results_give_their_page(results: Path, page: Path, made: Callable[[Any]
     assert made(json.loads(results.read_text(encoding="utf-8"))) == page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("name", "parts"), zip(STUDIES, (6, 6, 17, 10, 4), strict=True))
+@pytest.mark.parametrize(("name", "parts"), zip(STUDIES, (3, 5, 14, 9, 4), strict=True))
 def test_studies_of_papers_give_their_page(name: str, parts: int) -> None:
     study = load(RESULTS / f"{name}.json")
     assert as_page(study) == (PAGES / f"{name}.md").read_text(encoding="utf-8")

@@ -7,13 +7,16 @@ A package names a module under one of the entry points ``calibrant.metrics``, ``
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module, util
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ArgumentError, PluginError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 KINDS = ("metrics", "calibrators", "readers", "report_sections")
 READERS: dict[str, Callable[[str], Any]] = {}
@@ -56,23 +59,23 @@ def load(*kinds: str) -> bool:
     >>> cal.plugins.load("readers"), cal.plugins.load("readers")
     (False, False)
     """
+    from importlib.metadata import EntryPoints, entry_points
+
     kinds = kinds or KINDS
     with _lock:  # another thread waits until all are imported
         new = [kind for kind in kinds if kind not in _loaded]
-        imported = [_import_kind(kind) for kind in new]
+        points = entry_points() if new else EntryPoints()  # read once: they are in a file of each installed package
+        imported = [_import_kind(kind, points.select(group=f"calibrant.{kind}")) for kind in new]
         for error in filter(None, map(_loaded.get, kinds)):
             raise error
     return any(imported)
 
 
-def _import_kind(kind: str) -> bool:
+def _import_kind(kind: str, points: Collection[EntryPoint]) -> bool:
     """Import the plug-ins of a kind; an error is kept, since half of what a module defines may be registered already."""
-    from importlib.metadata import entry_points
-
     if kind not in KINDS:
         raise ArgumentError("kinds", f"unknown kind {kind!r}", f"choose from {', '.join(KINDS)}")
     _loaded[kind] = None  # a plug-in may look up names while it is imported
-    points = entry_points(group=f"calibrant.{kind}")
     for point in points:
         package = point.dist
         assert package is not None

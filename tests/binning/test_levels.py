@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,21 +147,3 @@ def test_histogram_binning_by_level(stated: Any) -> None:
     assert shrunk == pytest.approx((k + 0.5) / (n + 1))
     chosen = cal.recalibrate(y, p, method="histogram_levels")
     assert chosen.method == "histogram_levels"
-
-
-def test_the_command_line_takes_levels(stated: Any, tmp_path: Path, run: Any) -> None:
-    y, p = stated
-    path = tmp_path / "stated.csv"
-    path.write_text("y,p\n" + "\n".join(f"{a},{b}" for a, b in zip(y, p, strict=True)))
-    expected = cal.ece(y, p, bins="levels")
-    for options in (["--bins", "levels"], ["--binning", "levels", "--stream"]):
-        code, out, err = run("evaluate", path, *options, "--metrics", "ece,drmsce_bcs", "--json")
-        assert code == 0, err
-        values = {row["metric"]: row["value"] for row in json.loads(out)["metrics"]}
-        assert values["ece"] == pytest.approx(expected, abs=1e-12)
-        assert values["drmsce_bcs"] is not None
-    out = run("assess", path, "--metric", "ece", "--bins", "levels", "--json")[1]
-    assert json.loads(out)["statistic"] == pytest.approx(expected)
-    code, out, err = run("evaluate", path, "--bins", "lots")
-    assert code == 2
-    assert "levels for one bin per distinct score; got 'lots'" in " ".join(err.split())

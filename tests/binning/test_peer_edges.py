@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import json
 from typing import Any
 
 import numpy as np
@@ -212,23 +211,3 @@ def test_edges_as_text() -> None:
             written_rule(wrong)
     with raises(ArgumentError, "binning"):
         written_rule("equal_width:torch,right")
-
-
-def test_edges_and_quantiles_on_the_command_line(tmp_path: Any, run: Any) -> None:
-    file, settings = tmp_path / "rows.csv", tmp_path / "calibrant.toml"
-    file.write_text("y,p\n" + "".join(f"{y},{p}\n" for y, p in zip(LABELS, SCORES, strict=True)))
-    settings.write_text("[evaluate]\nbins = [0, 0.3, 0.7, 1]\n")
-
-    def value(*options: str) -> float:
-        code, out, _ = run("evaluate", file, "--label", "y", "--prob", "p", "--metrics", "ece", "--json", *options)
-        assert code == 0
-        return float(json.loads(out)["metrics"][0]["value"])
-
-    edges = cal.ece(LABELS, SCORES, bins=EDGES)
-    assert value("--bins", "0,0.3,0.7,1") == value("--config", str(settings)) == pytest.approx(edges)
-    quantile = cal.ece(LABELS, SCORES, bins=7, binning="quantile")
-    assert value("--binning", "quantile", "--bins", "7") == pytest.approx(quantile)
-    rule = EqualWidth(7, closed="left", edges="torch")
-    assert value("--binning", "equal_width:torch", "--bins", "7") == pytest.approx(
-        cal.ece(LABELS, SCORES, binning=rule)
-    )

@@ -71,14 +71,18 @@ class Browser:
         self._answers: dict[int, dict[str, Any]] = {}
         self._pages: dict[str, Page] = {}
 
-    def call(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """Send one command and wait for its answer; events in the meantime go to the pages."""
+    def send(self, method: str, session: str | None = None, **params: Any) -> int:
+        """Send one command and return its number."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if session is not None:
             message["sessionId"] = session
         os.write(self._write, json.dumps(message).encode() + b"\0")
-        number, deadline = self._number, time.monotonic() + PATIENCE
+        return self._number
+
+    def call(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
+        """Send one command and wait for its answer; events in the meantime go to the pages."""
+        number, deadline = self.send(method, session, **params), time.monotonic() + PATIENCE
         while number not in self._answers:
             self.listen(deadline, method)
         answer = self._answers.pop(number)
@@ -176,6 +180,9 @@ class Page:
             frame = Page(self._browser, params["sessionId"])
             self.frames.append(frame)
             self._browser._pages[params["sessionId"]] = frame
+            # What went wrong before is reported too.
+            for domain in ("Runtime", "Log"):
+                self._browser.send(f"{domain}.enable", params["sessionId"])
         elif method == "Page.loadEventFired":
             self._loaded = True
 
@@ -224,11 +231,13 @@ class Page:
         self.call("Emulation.setEmulatedMedia", media=media, features=features)
 
     def run(self, expression: str) -> Any:
-        """Return the value of an expression; an asynchronous one is awaited."""
+        """Return the value of an expression, an asynchronous one awaited; an error names the problems that the page had before."""
         answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
-            raise AssertionError(details.get("exception", {}).get("description", details["text"]))
+            raise AssertionError(
+                "\n".join([details.get("exception", {}).get("description", details["text"]), *self.problems])
+            )
         return answer["result"].get("value")
 
     def press(self, key: str, code: int) -> None:

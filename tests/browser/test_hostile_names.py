@@ -154,7 +154,7 @@ def test_hostile_groups_and_classes_in_the_browser(browser: Browser, tmp_path: P
                     f"(e => {{ e.value = '{place}'; e.dispatchEvent(new Event('change')) }})(document.getElementById('{chosen}'))"
                 )
             page.run("calibrantReport.drawn.last.then(() => 1)")
-            assert page.run("document.querySelectorAll('script').length") == 3
+            assert page.run("document.querySelectorAll('script').length") == 2
             assert page.run("document.querySelectorAll('style').length") == 1
             assert page.run("document.querySelectorAll('iframe, base, link, object, embed').length") == 0
             assert page.run("typeof window.got") == "undefined"

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import calibrant as cal
 from tests.calling import Run, read_json
 
 RNG = np.random.default_rng(5)
@@ -46,28 +45,6 @@ def fitted(tmp_path: Path, run: Run) -> Path:
 def without_last(text: str, fields: int, delimiter: str = ",") -> list[list[str]]:
     """The records of a text file without their last fields."""
     return [row[: len(row) - fields] for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)]
-
-
-@pytest.mark.parametrize(
-    ("end", "mark", "last", "delimiter", "suffix"),
-    [("\n", "", True, ",", ".csv"), ("\r\n", "\ufeff", False, ";", ".csv"), ("\r\n", "", True, "\t", ".tsv")],
-)
-def test_apply_leaves_the_other_columns_as_they_came(
-    tmp_path: Path, fitted: Path, run: Run, end: str, mark: str, last: bool, delimiter: str, suffix: str
-) -> None:
-    content = mark + end.join([HEADER, *AWKWARD]) + (end if last else "")
-    if delimiter != ",":
-        content = content.replace('"big, name"', "big name").replace(",", delimiter).replace(f'""{delimiter} ', '"", ')
-    file, out = tmp_path / f"rows{suffix}", tmp_path / f"out{suffix}"
-    file.write_bytes(content.encode())
-    assert run("apply", fitted, file, "--out", out)[0] == 0
-    written = "," if suffix == ".csv" else delimiter
-    text = out.read_text(encoding="utf-8")
-    assert without_last(text, 2, written) == without_last(content.removeprefix(mark), 0, delimiter)
-    added = [row[-2:] for row in csv.reader(io.StringIO(text, newline=""), delimiter=written)]
-    assert added[0] == ["p_yes_calibrated", "p_no_calibrated"]
-    expected = cal.load(fitted).predict_proba(np.column_stack([1 - SCORES, SCORES]))
-    np.testing.assert_allclose(np.array(added[1:], float), expected[:, ::-1], atol=1e-9)
 
 
 def test_apply_keeps_the_rows_that_fit_as_they_came(tmp_path: Path, fitted: Path, run: Run) -> None:

@@ -111,31 +111,6 @@ def test_shifted_numbers_and_new_names_are_no_other_order() -> None:
 # Labels that are read as truth values
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
-@pytest.mark.parametrize("words", [("no", "yes"), ("false", "true"), ("f", "t")])
-@pytest.mark.parametrize("stream", [[], ["--stream"]])
-def test_columns_named_after_truth_values_mean_them(
-    tmp_path: Path, run: Run, words: tuple[str, str], stream: list[str]
-) -> None:
-    no, yes = words
-    path = tmp_path / "truth.csv"
-    columns = {f"p_{yes}": TWO[:, 1], f"p_{no}": TWO[:, 0]}
-    pd.DataFrame({"label": np.array(words)[YES], **columns}).to_csv(path, index=False)
-    right, turned = cal.ece(YES, TWO), cal.ece(1 - YES, TWO[:, ::-1])
-    assert turned != pytest.approx(cal.ece(YES, TWO[:, ::-1]), abs=0.01)
-    for named in ([], ["--probs", f"p_{yes},p_{no}"], ["--classes", f"{no},{yes}"]):
-        assert ece(run("evaluate", path, *MEASURE, *stream, *named)) == pytest.approx(right, abs=1e-12)
-        answer = json.loads(run("evaluate", path, *MEASURE, *stream, *named)[1])
-        assert answer["header"]["positive"] == yes
-        assert answer["header"]["prevalence"][1] == pytest.approx(YES.mean())
-    assert ece(run("evaluate", path, *MEASURE, *stream, "--classes", f"{yes},{no}")) == pytest.approx(turned, abs=1e-12)
-    pd.DataFrame({"label": np.array(words)[YES], "p": TWO[:, 1]}).to_csv(path, index=False)
-    for named in ([], ["--classes", f"{no},{yes}"]):
-        assert ece(run("evaluate", path, *MEASURE, *stream, *named)) == pytest.approx(
-            cal.ece(YES, TWO[:, 1]), abs=1e-12
-        )
-
-
 def test_numbered_columns_of_truth_values_keep_their_numbers(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "truth.csv"
     pd.DataFrame({"label": YES.astype(bool), "p_1": TWO[:, 1], "p_0": TWO[:, 0]}).to_csv(path, index=False)

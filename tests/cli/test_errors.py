@@ -73,12 +73,6 @@ def test_metrics_tree_entry_and_use_case(run: Run) -> None:
     assert "overconfidence do harm" in out
 
 
-def test_a_name_of_the_literature_is_described(run: Run) -> None:
-    code, out, err = run("metrics", "Mix-n-Match")
-    assert (code, err) == (0, "")
-    assert out.startswith("skde: ")
-
-
 def test_a_recommendation_has_ranks_and_reasons(run: Run) -> None:
     code, out, err = run("metrics", "--for", "analysis")
     assert (code, err) == (0, "")

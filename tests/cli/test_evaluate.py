@@ -98,14 +98,6 @@ def test_named_columns(tmp_path: Path, run: Run) -> None:
     assert sure == pytest.approx(cal.ece(cal.Predictions(YES, SCORE, input="confidence")))
 
 
-def test_numbered_columns_mean_their_numbers(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "shuffled.csv"
-    pd.DataFrame({"label": LABELS, **{f"p_{k}": PROBS[:, k] for k in (2, 0, 1)}}).to_csv(path, index=False)
-    assert values(run("evaluate", path, "--json", "--metrics", "brier")[1])["brier"] == pytest.approx(
-        cal.brier(LABELS, PROBS)
-    )
-
-
 def test_where_and_by(binary: Path, run: Run) -> None:
     _, out, _ = run("evaluate", binary, "--json", "--metrics", "ece", "--where", "country = 'FR' AND p > 0.2")
     rows = (LAND == "FR") & (SCORE > 0.2)

@@ -257,16 +257,6 @@ def test_select_fails_where_nothing_can_be_promised(tmp_path: Path, run: Run) ->
     assert err == "no threshold found for an accuracy of at least 0.95\n"
 
 
-def test_select_from_confidences(tmp_path: Path, run: Run) -> None:
-    rng = np.random.default_rng(0)
-    sure = rng.uniform(0.5, 1, 2000)
-    pd.DataFrame({"ok": (rng.random(2000) < sure).astype(int), "c": sure}).to_csv(tmp_path / "t.csv", index=False)
-    words = ("--label", "ok", "--confidence-column", "c", "--accuracy", "0.85", "--json")
-    code, out, _ = run("select", tmp_path / "t.csv", *words)
-    assert code == 0
-    assert 0.6 < json.loads(out)["threshold"] < 0.9
-
-
 # run
 
 QUICK = ("--metrics", "nll,brier,ece", "--level", "0.8", "--resamples", "50", "--method", "temperature")
@@ -371,22 +361,6 @@ def test_the_table_of_maps_in_the_docs_is_true() -> None:
         name: (type(calibrator).__name__, calibrator.keeps_order, calibrator.keeps_argmax)
         for name, calibrator in known.items()
     }
-
-
-def test_evaluate_and_select_look_through_a_map(run: Run, tmp_path: Path) -> None:
-    folder = Path(cal.__file__).parent / "cli" / "data"
-    validation, test = str(folder / "digits_validation.csv"), str(folder / "digits_test.csv")
-    made = str(tmp_path / "calibrator.json")
-    assert run("fit", validation, "--method", "temperature", "--out", made)[0] == 0
-
-    def found(*command: str) -> dict[str, object]:
-        return dict(json.loads(run(*command, "--json")[1]))
-
-    before, after = (found("evaluate", test, "--metrics", "nll", *more) for more in ((), ("--calibrator", made)))
-    assert after["metrics"][0]["value"] < before["metrics"][0]["value"] - 0.05  # type: ignore[index]
-    assert "fitted on these rows" in run("evaluate", validation, "--metrics", "nll", "--calibrator", made)[2]
-    before, after = (found("select", test, "--accuracy", "0.9", *more) for more in ((), ("--calibrator", made)))
-    assert after["threshold"] < before["threshold"]  # type: ignore[operator]  # overconfidence asks for a higher bar
 
 
 def test_fit_for_one_event(run: Run, validation: Path, new_rows: Path, tmp_path: Path) -> None:

@@ -58,19 +58,6 @@ def test_files_and_frames_have_the_same_groups(files: Path, run: Run) -> None:
             assert part["metrics"][0]["value"] == pytest.approx(own["brier"], abs=1e-12)
 
 
-def test_names_are_kept_as_written_and_hostile_ones_are_quoted(files: Path, run: Run) -> None:
-    quoted = '"p_region, old/new"'
-    code, out, _ = run(
-        "evaluate", files / "p.csv", "--by", f"{quoted}, contract, year(day)", "--metrics", "brier", "--json"
-    )
-    assert code == 0
-    years = [f"year(day): {year}" for year in (2024, 2025)]
-    hostile = [f"p_region, old/new: {name}" for name in "ab"]
-    assert list(json.loads(out)["groups"]) == [*hostile, "contract: 07", "contract: 1.10", "contract: yes", *years]
-    alone = run("evaluate", files / "p.csv", "--by", "p_region, old/new", "--metrics", "brier", "--json")
-    assert list(json.loads(alone[1])["groups"]) == ["a", "b"]
-
-
 def test_quantiles_of_numbers_with_missing_ones(tmp_path: Path, run: Run) -> None:
     """A text such as NA makes a file's column of numbers one of text, but not its quantile groups."""
     texts = FRAME.tenure.astype(object).where(np.arange(N) % 50 != 3, "NA")

@@ -113,18 +113,6 @@ def test_text_that_stands_for_a_missing_value(run: Run, tmp_path: Path) -> None:
     check_refusal(run("evaluate", file, "--drop-missing"), "all 20 rows have missing values")
 
 
-def test_times_to_event(run: Run, tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    file = tmp_path / "trial.csv"
-    lines = [f"{risk:.3f},{rng.exponential(1 / risk):.3f},1" for risk in rng.uniform(0.2, 0.8, 200)]
-    lines[3], lines[5] = ",1.5,1", "0.4,,0"
-    file.write_text("risk,days,died\n" + "\n".join(lines) + "\n")
-    asked = ("survival", file, "--time", "days", "--event", "died", "--horizon", "1", "--resamples", "200")
-    check_refusal(run(*asked), "2 missing values (risk 1, days 1), the first on line 5")
-    code, out, _ = run(*asked, "--drop-missing", "--fail-if", "observed_risk > 1")
-    assert (code, "2 of 200 rows dropped because of missing values (risk 1, days 1)" in out) == (0, True)
-
-
 @pytest.mark.parametrize("null", ["null", "NaN"])
 def test_a_list_with_a_null_is_a_missing_value_read_as_a_whole_or_as_a_stream(
     run: Run, tmp_path: Path, null: str

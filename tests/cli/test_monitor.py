@@ -211,35 +211,6 @@ def test_times_with_and_without_zone(run: Run, files: Path, store: Path, suffix:
     assert [(window["window"], window["n"]) for window in windows] == [("2026-03-06", 4)]
 
 
-def test_ids_arrive_as_they_were_written(run: Run, files: Path, store: Path) -> None:
-    ids = [2**64 - 1, 2**64 - 2, "2026-01-01", "2026-01-02", 7, 8]
-    for place in range(0, 6, 2):  # each file of one kind, of which DuckDB would make another type
-        rows = {"p": [0.2, 0.7], "made": "2026-03-05", "id": ids[place : place + 2]}
-        pd.DataFrame(rows).to_csv(files / "ids.csv", index=False)
-        code, out, _ = run("update", store, files / "ids.csv", "--time", "made", "--id", "id")
-        assert (code, out) == (0, "2 rows: 2 added\n")
-    together = files / "all.csv"
-    together.write_text("id,y\n" + "".join(f"{name},1\n" for name in ids))
-    assert run("labels", store, together, "--id", "id")[1] == "6 labels: 6 added\n"
-    (files / "lines.jsonl").write_text('{"id": "2026-01-01", "y": 0}\n')
-    assert run("labels", store, files / "lines.jsonl", "--id", "id")[1] == "1 label: 1 corrected\n"
-    (files / "floats.csv").write_text("id,y\n7.0,0\n8.0,1\n")  # as pandas writes numbers beside holes
-    assert run("labels", store, files / "floats.csv", "--id", "id")[1] == "2 labels: 1 corrected, 1 duplicate\n"
-    pd.DataFrame({"id": pd.to_datetime(["2026-01-02"]).date, "y": [0]}).to_parquet(files / "day.parquet")
-    assert run("labels", store, files / "day.parquet", "--id", "id")[1] == "1 label: 1 corrected\n"
-
-
-def test_the_column_of_groups_is_remembered(run: Run, files: Path) -> None:
-    store = files / "groups.db"
-    run("init", store, "--reference", files / "reference.csv", "--every", "1d", "--by", "land", *QUICK)
-    columns = ("--time", "made", "--id", "row", "--fail-on-alarm", "never")
-    assert run("update", store, files / "labelled.parquet", *columns)[0] == 0
-    groups = Monitor.open(store).status().groups
-    assert [(group.group, group.n) for group in groups] == [("DE", 150), ("FR", 150)]
-    pd.DataFrame({"p": [0.4], "made": "2026-01-20", "row": 900, "y": 1}).to_csv(files / "bare.csv", index=False)
-    check_refusal(run("update", store, files / "bare.csv", *columns), "--by: ", "'land'")
-
-
 def test_a_store_with_groups_from_a_sketch_asks_for_their_column(run: Run, files: Path) -> None:
     cal.Sketches.of(cal.Predictions(YES[300:], SCORE[300:], groups=LAND[300:])).write(files / "old.sketch")
     store = files / "sketched.db"
@@ -345,15 +316,6 @@ def test_a_bad_time_of_a_file_is_not_that_of_an_option(run: Run, files: Path) ->
     assert (code, err.startswith("error: --time: 'soon' is not a time on line 2")) == (2, True), err
     code, _, err = run("update", store, files / "bad.csv", "--latest", "later")
     assert code == 2
-
-
-def test_rows_ahead_of_time_are_refused(run: Run, files: Path, store: Path) -> None:
-    update = ("update", store, files / "new.csv", "--time", "made", "--id", "row")
-    code, out, err = run(*update, "--latest", "2026-01-02")
-    assert (code, out) == (2, "")
-    assert err.startswith("error: --time: 2026-01-02T00:24Z is after the latest accepted time (2026-01-02T00:00Z)")
-    assert "--latest" in err
-    assert run(*update, "--latest", "any")[1].startswith("300 rows: 300 added")
 
 
 def test_a_monitor_remembers_its_columns(run: Run, files: Path) -> None:

@@ -70,23 +70,6 @@ def test_outputs_are_checked_first(run: Run) -> None:
     assert Path("rows.csv").read_text() == ROWS
 
 
-def test_reports_check_their_path_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.reporting.building.build", None)
-    monkeypatch.setattr("calibrant.reporting.comparing.compare_models", None)
-    y, p = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
-    for call in (
-        lambda path: cal.report(y, p, path=path),
-        lambda path: cal.reporting.compare_reports(y, {"a": p, "b": p}, path=path),
-    ):
-        with pytest.raises(cal.errors.FileError):
-            call(tmp_path / "none" / "r.html")
-        (tmp_path / "r.html").mkdir(exist_ok=True)
-        with pytest.raises(cal.errors.FileError):
-            call(tmp_path / "r.html")
-        with pytest.raises(cal.errors.ArgumentError):
-            call(tmp_path / "r.odt")
-
-
 def test_a_file_is_replaced_only_by_one_of_its_kind(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("rows.csv").write_text(ROWS)

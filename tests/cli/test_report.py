@@ -51,13 +51,6 @@ def test_json_holds_the_library_s_numbers(run: Run, old: Path, tmp_path: Path) -
     assert printed.endswith(f"Wrote {out}.\n")
 
 
-def test_markdown_is_printed_on_request(run: Run, old: Path) -> None:
-    code, printed, errors = run("report", old, *FAST, "--out", "-", "--title", "Mine", "--no-recalibration")
-    assert (code, errors) == (0, "")
-    assert printed.startswith("# Mine\n")
-    assert "not requested" in printed
-
-
 def test_a_page_is_what_is_written_unless_said(
     run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,17 +81,6 @@ def test_options_reach_the_report(run: Run, old: Path) -> None:
     assert read["metrics"] == theirs.to_dict()["metrics"]
     assert read["provenance"]["fingerprint"] == theirs.provenance.fingerprint
     assert read["provenance"]["weight_kind"] == "importance"
-
-
-def test_models_are_compared(run: Run, old: Path, new: Path, tmp_path: Path) -> None:
-    out = tmp_path / "c.json"
-    code, printed, errors = run("report", old, new, "--compare", "models", "--metrics", "brier", "--out", out)
-    assert (code, errors) == (0, "")
-    read = json.loads(out.read_text())
-    theirs = cal.compare(YES, {"old": SCORE, "new": OTHER}, metric="brier", n_resamples=200, rng=0)
-    assert read["metrics"][0]["values"] == pytest.approx(theirs.values)
-    assert read["metrics"][0]["differences"][0]["low"] == pytest.approx(theirs.differences[0].low)
-    assert "old has the lowest brier" in printed
 
 
 def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: Path) -> None:

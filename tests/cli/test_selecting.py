@@ -52,29 +52,6 @@ def test_evaluate_gives_the_numbers_of_the_library(
     assert found == pytest.approx({r.metric: r.value for r in evaluated.results})
 
 
-def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
-    typed = ["--metric", "gece", "--option", "gamma=0.3", "--resamples", "30", "--json"]
-    code, out, _ = run("assess", four, "--probs", "p_*", *typed)
-    assert code == 0
-    assert json.loads(out)["statistic"] == pytest.approx(cal.gece(ROWS, gamma=0.3), abs=1e-12)
-    both = four.with_name("both.parquet")
-    frame = pd.read_parquet(four)
-    for name in NAMES:
-        frame[f"q_{name}"] = 0.5 * frame[f"p_{name}"] + 0.125
-    frame.to_parquet(both)
-    words = ["--metric", "gece", "--option", "distance=l2", "--resamples", "200", "--json"]
-    code, out, err = run("compare", both, "--models", "p_*,q_*", *words)
-    assert (code, err) == (0, "")
-    values = json.loads(out)["values"]
-    assert values["p"] == pytest.approx(cal.gece(ROWS, distance="l2"), abs=1e-12)
-
-
-def test_an_option_outside_of_its_range_is_an_error(four: Path, run: Run) -> None:
-    code, out, err = run("evaluate", four, "--probs", "p_*", "--metrics", "gece", "--option", "gamma=2")
-    assert (code, out) == (2, "")
-    assert "must be in (0, 1]; got 2; for example 0.1" in err
-
-
 def test_options_of_evaluate_are_those_of_every_metric_that_has_them_or_of_one() -> None:
     metrics = ["gece", "skce_uq", "multiclass_ce"]
     found = cal.evaluate(ROWS, metrics=metrics, options={"distance": "l2", "multiclass_ce.distance": "l1"})

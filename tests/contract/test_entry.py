@@ -1,12 +1,10 @@
-"""The entry of the catalogue: signature, documentation, plain values, copies, threads, and keywords nobody knows."""
+"""The entry of the catalogue: signature, documentation, plain values, threads, and keywords nobody knows."""
 
 from __future__ import annotations
 
-import copy
 import inspect
 import json
 import math
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -89,14 +87,6 @@ def test_names_and_aliases_find_it(metric: Metric) -> None:
         except calibrant.errors.AmbiguousMetricError as error:
             found = str(error)  # an alias of several metrics lists them all
         assert metric.id in found
-
-
-@every_metric_in_turn
-def test_copies_are_the_metric(metric: Metric) -> None:
-    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-        assert pickle.loads(pickle.dumps(metric, protocol)) is metric
-    assert copy.copy(metric) is metric
-    assert copy.deepcopy({"metric": metric})["metric"] is metric
 
 
 @pytest.mark.sampled

@@ -101,13 +101,6 @@ def test_a_test_in_closed_form_knows_counts_importance_sides_and_no_order(test: 
     assert metric.alternative in OWN_TESTS[id][method].sides
 
 
-def test_which_metrics_have_a_test() -> None:
-    having = {m.id for m in cal.catalogue.find(tests=True)}
-    assert having == set(OWN_TESTS)
-    assert {"cce", "ecce_r", "calibration_in_the_large", "fixed_slope_intercept"} <= having
-    assert not {"nses", "ece", "brier", "dkde"} & having
-
-
 @every_metric_in_turn
 def test_every_use_case_can_be_asked_for(metric: Metric) -> None:
     for use_case in metric.use_cases:
@@ -139,25 +132,10 @@ def levels(metric: Metric, shift: float) -> float:
     return metric(cal.Predictions(np.tile([0, 1], 21), np.repeat(score, 2), counts=counts))
 
 
-@metrics_that(lambda m: m.info.signed and m.info.sign_of == "level")
-def test_signs_of_a_level(metric: Metric) -> None:
-    for shift, word in ((0.1, "underestimates"), (-0.1, "overestimates")):
-        assert metric.direction(levels(metric, shift), "binary") == word
-        assert metric.direction(levels(metric, shift), "class:b") == word
-
-
 @metrics_that(lambda m: m.info.signed and m.info.sign_of == "midpoint")
 def test_signs_at_one_half(metric: Metric) -> None:
     for shift, word in ((0.1, "underestimates at 0.5"), (-0.1, "overestimates at 0.5")):
         assert metric.direction(levels(metric, shift), "binary") == word
-
-
-@metrics_that(lambda m: m.info.signed and m.info.sign_of == "spread")
-def test_signs_of_a_spread(metric: Metric) -> None:
-    p = np.linspace(0.1, 0.9, 33)
-    for power, word in ((0.5, "too extreme"), (1.5, "too moderate")):
-        truth = p**power / (p**power + (1 - p) ** power)
-        assert metric.direction(metric(cal.Predictions(truth, p, soft=True)), "binary") == word
 
 
 def truths(shape: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -195,22 +173,6 @@ def test_where_larger_speaks_against_calibration_nothing_else_lowers_the_value(m
         rows = np.random.default_rng(18).permutation(np.repeat(np.arange(problem.n), 5 * counts))
         found[name] = value(metric, problem.take(rows))
     assert min(found.values()) >= found["calibrated"] - 1e-6 * max(1.0, abs(found["calibrated"])), found
-
-
-@pytest.mark.parametrize("id", ["uce", "ls_ece", "mmce_w", "dce"])
-def test_what_miscalibration_can_lower_is_tested_on_both_sides(id: str) -> None:
-    assert cal.catalogue[id].alternative == "two-sided"
-    rng = np.random.default_rng(0)
-    p = rng.beta(4, 4, 2500)
-    truth = {
-        "uce": 0.5 + 0.5 * (p - 0.5),
-        "ls_ece": 0.5 + 1.5 * (p - 0.5),
-        "mmce_w": 0.5 + 1.5 * (p - 0.5),
-        "dce": p + 0.08,
-    }[id].clip(0, 1)
-    y = (rng.random(2500) < truth).astype(int)
-    words = {"bins": 5} if id == "dce" else {}
-    assert cal.assess(y, p, metric=id, n_resamples=199, rng=0, **words).pvalue < 0.05
 
 
 # A bound that only options, lenses or many classes reach.

@@ -1,7 +1,8 @@
-"""What a result says in a notebook: everything that it says as text."""
+"""The forms of a result: a notebook shows everything that the text shows, and what is exported is JSON and a table with rows."""
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Callable
@@ -88,6 +89,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "grades": lambda: grade_tests(cal.Predictions(Y, P, groups=np.digitize(P, [0.3, 0.7]))),
     "band": lambda: cal.inference.calibration_band(Y, P),
     "e-value": lambda: cal.inference.sequential_test(Y, P),
+    "safe test": lambda: cal.inference.safe_hosmer_lemeshow(Y, P),
     "recommend": lambda: cal.recommend("comparison"),
     "decompose": lambda: cal.decompose(Y, P),
     "decompose, murphy": lambda: cal.decompose(Y, P, method="murphy"),
@@ -127,6 +129,10 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "e-process": lambda: start_eprocess(lens="binary").update(cal.Sketch.of(Y, P)),
     "detector": lambda: start_detector(run_length=100, lens="binary").update(cal.Sketch.of(Y, P)),
     "centres": lambda: cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=GROUPS)),
+    "survival": lambda: cal.clinical.survival_summary(
+        P, time=1 + np.arange(400) % 7, event=Y, horizon=4, rng=1, n_resamples=20
+    ),
+    "update": lambda: cal.clinical.closed_test_update(Y, P),
     "pooled": lambda: cal.inference.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1]),
     "multinomial": lambda: cal.inference.multinomial_recalibration(KY, KP),
     "forest": lambda: cal.figures.forest_diagram(
@@ -145,19 +151,28 @@ def tokens(text: str) -> set[str]:
     return set(re.findall(r"\w(?:[\w.,-]*\w)?", text))
 
 
-def assert_says_all(found: Any) -> None:
-    said = plain(found._repr_html_())
-    missing = {token for token in tokens(repr(found)) if token not in said}
-    assert not missing, f"only the text of {type(found).__name__} says {sorted(missing)}"
+def assert_says_all(result: Any) -> None:
+    shown = plain(result._repr_html_())
+    missing = {token for token in tokens(repr(result)) if token not in shown}
+    assert not missing, f"only the text of {type(result).__name__} says {sorted(missing)}"
+
+
+def assert_exported(result: Any) -> None:
+    if hasattr(result, "to_dict"):
+        assert json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    if hasattr(result, "to_frame"):
+        assert len(result.to_frame()) > 0
 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_notebook_says_what_the_text_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_has_all_its_forms(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "_drawing_library", lambda: "0;")  # bundling it takes seconds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert_says_all(RESULTS[name]())
+        result = RESULTS[name]()
+        assert_says_all(result)
+        assert_exported(result)
 
 
 def test_a_notebook_says_what_a_monitor_says(tmp_path: Path) -> None:

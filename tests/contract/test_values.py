@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from calibrant import Predictions
-from calibrant.errors import LensError
 from calibrant.metrics import Metric
 
 from .problems import (
@@ -21,7 +18,6 @@ from .problems import (
     defined_value,
     enumerated,
     every_metric,
-    every_metric_in_turn,
     every_shape_name,
     leaning_forecasts,
     metrics_that,
@@ -29,19 +25,6 @@ from .problems import (
     problem_of,
     value,
 )
-
-
-@every_metric_in_turn
-def test_every_metric_answers_some_question(metric: Metric) -> None:
-    """Elsewhere a lens that does not fit is an excuse; here one of the shapes must fit."""
-    answered = 0
-    for problems in PROBLEMS.values():
-        try:
-            value(metric, problems[0])
-        except LensError:
-            continue
-        answered += 1
-    assert answered >= 1
 
 
 def small_problems(shape: str, count: int) -> list[Problem]:
@@ -202,24 +185,3 @@ def test_odd_data_give_a_number_or_a_reason(metric: Metric, shape: str) -> None:
     clean_value(metric, PROBLEMS[shape][0])
     answers = [defined_value(metric, problem) for problem in ODD[shape]]
     assert len(answers) == len(ODD[shape])
-
-
-@metrics_that(
-    lambda m: (
-        m.takes == "View" and m.options.get("binning") == "equal_width" and m.options.get("bins") == 15 and not m.needs
-    )
-)
-def test_bins_are_closed_on_the_right(metric: Metric) -> None:
-    """A score on an edge belongs to the bin below, and the next double above it to the bin above."""
-    edges = np.arange(1, 15) / 15
-    inside = edges - 0.5 / 15
-    y = np.repeat([1, 0], 14)
-
-    def seen(beside: np.ndarray, **words: Any) -> float:
-        return value(metric, problem_of(y, np.concatenate([inside, beside])), lens="binary", **words)
-
-    assert_same(seen(edges), seen(np.nextafter(edges, 0)), "on an edge against just below it")
-    assert_same(seen(np.nextafter(edges, 1)), seen(edges + 1e-9), "one double above an edge against well above", 1e-6)
-    # Some signed metrics are the same for all bins, so that no bin can be told from them.
-    if abs(seen(edges) - seen(edges, bins=1)) > 1e-3:
-        assert abs(seen(edges) - seen(np.nextafter(edges, 1))) > 1e-3

@@ -273,12 +273,7 @@ def test_a_sketch_and_soft_labels_will_do() -> None:
     assert shared.threshold >= rows.threshold
 
 
-def test_results_speak() -> None:
+def test_scores_at_the_threshold_are_accepted() -> None:
     found = call(choose_threshold, *three_levels(), accuracy=0.9, grid=[0.9, 0.8, 0.7], **LEVELS)
-    assert "Threshold for an accuracy of at least 0.9 (method: sequence)" in repr(found)
-    assert "threshold  confidence of at least 0.8" in repr(found)
-    assert "<table>" in found._repr_html_()
-    assert list(found.to_frame()["passed"]) == [True, True, False]
-    assert found.to_dict()["tests"][0]["threshold"] == 0.9
     assert found.accepts([0.79, 0.8, 0.9]).tolist() == [False, True, True]
     assert not call(choose_threshold, **S, accuracy=0.95).accepts([0.99]).any()

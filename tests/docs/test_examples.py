@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import re
 import runpy
@@ -54,15 +53,6 @@ def figure(pattern: str, text: str) -> float:
 def left(folder: Path) -> set[str]:
     """Names of the files in a folder."""
     return {path.name for path in folder.iterdir()}
-
-
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_says_for_whom_and_how(name: str) -> None:
-    text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 135
-    words = ast.get_docstring(ast.parse(text)) or ""
-    assert f"python examples/{name}.py" in words or name == "recalibrate_digits"
-    assert len(words.splitlines()) >= 3
 
 
 def test_page_lists_every_script() -> None:

@@ -52,7 +52,8 @@ def test_moved_names_are_where_the_page_says(name: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")
 @pytest.mark.parametrize("new", [new for _, new in ROWS])
-def test_new_calls_run(new: str, names: dict[str, Any]) -> None:
+def test_new_calls_run(new: str, names: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     assert eval(new, names) is not None
 
 

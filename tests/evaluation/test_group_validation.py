@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import pickle
 import warnings
 from typing import Any
 
@@ -14,7 +12,6 @@ import pytest
 
 import calibrant as cal
 from calibrant import errors
-from calibrant.clinical.group_validation import GroupValidation
 from calibrant.errors import CalibrantError
 from calibrant.evaluation.discrimination import auroc_with_error
 from tests.calling import call, raises
@@ -200,22 +197,6 @@ def test_one_class_of_several() -> None:
     assert found["oe"].estimate == pytest.approx(direct["oe"].estimate)
     with raises(CalibrantError, "y_prob"):
         call(cal.clinical.validate_by_group, names, drawn.y_prob, **words)
-
-
-def test_forms_of_the_result() -> None:
-    frame = RESULT.to_frame()
-    assert frame.shape == (4 * (3 + 1 + 2), 11)
-    assert set(frame["row"]) == {"group", "all rows", "pooled", "prediction"}
-    plain = json.loads(json.dumps(RESULT.to_dict()))
-    assert plain["pooled"]["slope"]["estimate"] == RESULT["slope"].estimate
-    assert plain["groups"][0]["estimates"]["c"]["value"] == RESULT.groups[0].estimates["c"].value
-    assert RESULT._repr_html_().count("<tr>") == 1 + 3 + 1 + 5
-    again: GroupValidation = pickle.loads(pickle.dumps(RESULT))
-    assert again.to_dict() == RESULT.to_dict()
-    head = repr(RESULT).split("\n")[0]
-    assert head == f"3 groups, 900 rows, {Y.sum()} events; 95%, REML, Hartung-Knapp"
-    with pytest.raises(CalibrantError, match="was not estimated; choose one of intercept"):
-        RESULT["auc"]
 
 
 def test_labels_that_show_their_order() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, CalibrantWarning, UndefinedMetricError
@@ -83,6 +84,24 @@ def test_bootstrap_is_its_definition() -> None:
         assert row.n == 15
 
 
+def test_limits_of_the_corrected_values() -> None:
+    """The larger of the standard deviations of the optimism and of the model over resampled rows, on the logit or log scale."""
+    found = validate(resamples=ROWS, metrics=["auroc", "brier", "ici", area])
+    for name, formula, scale in (("auroc", area, logit), ("brier", brier, np.log)):
+        train = np.array([formula(Y[rows], risks(rows)[rows]) for rows in ROWS])
+        test = np.array([formula(Y, risks(rows)) for rows in ROWS])
+        fixed = np.array([formula(Y[rows], risks(EVERY)[rows]) for rows in ROWS])
+        spread = max(np.std(scale(train) - scale(test), ddof=1), np.std(scale(fixed), ddof=1))
+        row = found[name]
+        assert scale([row.low, row.high]) == pytest.approx(
+            scale(row.corrected) + 1.96 * spread * np.array([-1, 1]), abs=1e-4
+        )
+    # A function of the user has no known range; an error, which is 0 at best, has no limits.
+    assert found["area"].high - found["area"].corrected == pytest.approx(found["area"].corrected - found["area"].low)
+    assert (found["ici"].low, found["ici"].high) == (None, None)
+    assert validate(method="cross_validation", resamples=4)["auroc"].low is None
+
+
 def test_cross_validation_pools_the_folds() -> None:
     folds = [(np.setdiff1d(EVERY, rows), rows) for rows in np.array_split(np.random.default_rng(1).permutation(80), 4)]
     held_out = np.empty(80)
@@ -114,7 +133,7 @@ def test_a_model_that_memorises_is_noted() -> None:
     X, y = rng.normal(size=(200, 5)), np.arange(200) % 2
     found = cal.clinical.internal_validation(Memory(), X, y, metrics=["brier"], resamples=20)
     assert "the model memorises its training rows: C statistic 1.00" in found.note
-    assert found["brier"].apparent == 0
+    assert (found["brier"].apparent, found["brier"].low) == (0, None)
     folds = cal.clinical.internal_validation(Memory(), X, y, metrics=["brier"], method="cross_validation")
     assert folds.note == ""
     assert folds["brier"].corrected == pytest.approx(0.5, abs=0.05)

@@ -54,19 +54,6 @@ def test_points_are_pooled_log_odds_of_the_flexible_curves_of_the_centres() -> N
     assert (found.low < found.estimate).all()
 
 
-def test_counts_are_rows_and_names_are_kept() -> None:
-    times = np.random.default_rng(1).integers(1, 3, len(Y))
-    names = np.array([f"Centre {code}" for code in CENTRE])
-    counted = pooled_curve(cal.Predictions(Y, RISK, groups=names, counts=times), points=5)
-    whole = pooled_curve(
-        cal.Predictions(np.repeat(Y, times), np.repeat(RISK, times), groups=np.repeat(names, times)), points=5
-    )
-    assert list(counted.curves) == [f"Centre {code}" for code in range(6)]
-    assert counted.score.shape == (5,)
-    at = np.interp(whole.score, counted.score, counted.estimate)
-    assert at == pytest.approx(whole.estimate, abs=0.02)
-
-
 def test_centres_without_a_curve_are_left_out_with_the_reason() -> None:
     y = Y.copy()
     y[CENTRE == 2] = 0
@@ -120,9 +107,11 @@ def test_the_figure_of_predictions_has_the_curve_of_all_rows() -> None:
 
 def test_counts_are_repeated_rows() -> None:
     counts = np.arange(len(Y)) % 4
-    counted = pooled_curve(cal.Predictions(Y, RISK, groups=CENTRE, counts=counts))
+    names = np.array([f"Centre {code}" for code in CENTRE])
+    counted = pooled_curve(cal.Predictions(Y, RISK, groups=names, counts=counts))
     rows = np.repeat(np.arange(len(Y)), counts)
-    repeated = pooled_curve(cal.Predictions(Y[rows], RISK[rows], groups=CENTRE[rows]))
+    repeated = pooled_curve(cal.Predictions(Y[rows], RISK[rows], groups=names[rows]))
+    assert list(counted.curves) == [f"Centre {code}" for code in range(6)]
     assert counted.n == repeated.n == counts.sum()
     np.testing.assert_allclose(counted.score, repeated.score, rtol=0, atol=1e-12)
     np.testing.assert_allclose(counted.estimate, repeated.estimate, rtol=0, atol=1e-6)

@@ -187,20 +187,6 @@ def test_greenwood_without_censoring_is_binomial() -> None:
     assert found.standard_error == pytest.approx(np.sqrt(found.value * (1 - found.value) / 150), rel=1e-12)
 
 
-def test_exports() -> None:
-    risk, time, event = data()
-    result = cal.clinical.survival_summary(risk, time=time, event=event, horizon=4, rng=1, n_resamples=20)
-    found = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert found["n_censored"] == int(((time < 4) & (event == 0)).sum())
-    for name, values in found["measures"].items():
-        if name != "mean_predicted_risk":
-            assert values["low"] <= values["high"], name
-            assert name in ("ici", "e50", "e90") or values["low"] < values["value"] < values["high"], name
-    assert "censored before it" in repr(result)
-    assert "O/E ratio" in result._repr_html_()
-    assert result == cal.clinical.survival_summary(risk, time=time, event=event, horizon=4, rng=1, n_resamples=20)
-
-
 RISK, TIME, EVENT = data()
 
 
@@ -267,21 +253,6 @@ def test_an_unknown_measure_is_named() -> None:
     result = cal.clinical.survival_summary(RISK, time=TIME, event=EVENT, horizon=4, n_resamples=0)
     with raises(CalibrantError, "measure"):
         result["slope"]
-
-
-def simulated(seed: int, n: int, share: float, slope: float) -> tuple[Arrays, np.ndarray]:
-    """Predicted risks whose log-odds are 1/slope times the true ones (shifted), and exponential times with `share` censored by the horizon."""
-    rng = np.random.default_rng(seed)
-    eta = rng.normal(-0.5, 1.0, n)
-    truth = 1 / (1 + np.exp(-eta))
-    risk = 1 / (1 + np.exp(-(eta / slope - 0.3)))
-    death = rng.exponential(-1 / np.log1p(-truth))
-    censored = rng.exponential(1 / CENSORING[share], n)
-    return (risk, np.minimum(death, censored), (death <= censored).astype(int)), truth
-
-
-# Rates of censoring at which these shares of the rows are censored before the horizon 1.
-CENSORING = {0.2: 0.29, 0.5: 1.0}
 
 
 def test_scaled_brier_of_the_observed_risk_is_zero() -> None:

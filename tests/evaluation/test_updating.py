@@ -213,15 +213,6 @@ def test_a_revision_needs_its_features_and_is_not_saved(tmp_path: Path) -> None:
     assert [weighted.intercept_, *weighted.coef_] == pytest.approx(expected.tolist(), abs=1e-4)
 
 
-def test_results_have_their_forms() -> None:
-    y, risk, x = data(300, 29, intercept=0.8)
-    found = closed_test_update(y, risk, features=x)
-    assert repr(found).startswith("Update: intercept; closed testing at 0.05 (chi-squared distribution), 300 rows")
-    content = found.to_dict()
-    assert content["chosen"] == "intercept"
-    assert list(found.to_frame()["update"]) == ["none", "intercept"]
-
-
 def test_the_revision_of_an_update_matches_features_by_name() -> None:
     y, risk, x = data(600, 5)
     frame = pd.DataFrame(x, columns=["age", "bp", "bmi"])

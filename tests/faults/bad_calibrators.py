@@ -70,7 +70,6 @@ FITTED: dict[str, tuple[Any, Any]] = {
     "a score of 1.0001": (with_entry(P2, 199, 1.0001), Y2),
     "sums of 0.5": (P4 / 2, Y4),
     "scores as labels": (P2, P2),
-    "labels 1 and 2": (P2, Y2 + 1.0),
     "a missing label": (P2, np.array([None, *Y2[1:]], dtype=object)),
     "a name as scores": ("p", Y2),
 }
@@ -107,7 +106,6 @@ TABLE: dict[str, Call] = {
     "one score of a prior": lambda: cal.PriorShift(0.5, 0.3).fit(0.4),
     "a prior estimated from one score": lambda: cal.recalibration.prior_shift_em(0.4, 0.5),
     "a prior estimated from no scores": lambda: cal.recalibration.prior_shift_em([], 0.5),
-    "an offset from labels that are missing": lambda: cal.OffsetAdjustment().fit(P2),
     "a target of 0": lambda: cal.OffsetAdjustment(target=0.0).fit(P2),
     "a target and an offset": lambda: cal.OffsetAdjustment(target=0.5, offset=1.0).fit(P2),
     "an infinite offset": lambda: cal.OffsetAdjustment(offset=np.inf).fit(P2),

@@ -91,7 +91,6 @@ PRECISION: dict[str, dict[str, Any]] = {
     "no criterion": {"scores": (2, 8), "widths": {}},
     "level 95": {"scores": (2, 8), "level": 95},
     "a missing risk as None": {"scores": [0.1, None, 0.3]},
-    "a missing risk": {"scores": [0.1, NAN]},
     "risks in percent": {"scores": [10, 20, 30]},
 }
 POOLING: dict[str, dict[str, Any]] = {
@@ -102,7 +101,6 @@ POOLING: dict[str, dict[str, Any]] = {
     "an error whose square is 0": {"standard_errors": [1e-200, 1.0, 1.0]},
     "a missing estimate": {"estimates": [1, NAN, 2]},
     "estimates as text": {"estimates": "abc"},
-    "a table of estimates": {"estimates": [[1, 2, 3]]},
     "method of another package": {"method": "dl"},
     "interval of another package": {"interval": "knha"},
     "level 95": {"level": 95},

@@ -52,7 +52,6 @@ DISTANCES: dict[str, dict[str, Any]] = {
     "an indefinite matrix": {"distance": "mahalanobis", "matrix": np.diag([1, 1, -1])},
     "a matrix without symmetry": {"distance": "mahalanobis", "matrix": [[1, 2, 0], [0, 1, 0], [0, 0, 1]]},
     "a negative square": {"distance": "mahalanobis", "matrix": -np.eye(3), "indefinite": True},
-    "unknown": {"distance": "l3"},
     "a matrix that nothing uses": {"matrix": np.eye(3)},
     "an interval of vectors": {"distance": "interval", "interval": (0.6, 0.8)},
     "no interval": {"distance": "interval", "lens": "top_label"},
@@ -63,7 +62,6 @@ VARIATIONS: dict[str, Any] = {
     "nan": lambda p: NAN,
     "values above 1": lambda p: 3 * p.max(),
     "negative values": lambda p: -p.max(),
-    "a number": 7,
 }
 RATINGS: dict[str, dict[str, Any]] = {
     "three of four": {"ratings": [1, 2, 3]},

@@ -81,7 +81,6 @@ TABLE: dict[str, Call] = {
     "misspelt lens": lambda: cal.ece(Y3, P3, lens="top_lable"),
     "a lens of another type": lambda: cal.ece(Y3, P3, lens=5),
     "rank without number": lambda: cal.ece(Y3, P3, lens="rank"),
-    "class without name": lambda: cal.ece(Y3, P3, lens="class"),
     "pair with one class": lambda: cal.ece(Y3, P3, lens="pair:0"),
     "class_groups without mapping": lambda: cal.gece(Y3, P3, lens="class_groups"),
     "class not there": lambda: cal.ece(Y3, P3, lens="class:9"),
@@ -149,5 +148,4 @@ TABLE: dict[str, Call] = {
     "Predictions of Predictions": lambda: cal.Predictions(CHECKED),
     "a View and weights": lambda: cal.ece(VIEW, sample_weight=Y),
     "a View and a lens": lambda: cal.ece(VIEW, lens="classwise"),
-    "a VectorView for ece": lambda: cal.ece(cal.views.VectorView(P3, np.array(Y3), None)),
 }

@@ -62,7 +62,6 @@ TABLE: dict[str, Call] = {
     # Logits.
     "logits as probabilities": lambda: cal.ece(Y, [-1.0, 2.0, 0.5, -3.0]),
     "logits in columns as probabilities": lambda: cal.nll(Y3, np.log(P3) + 3),
-    "logits inside [0, 1]": lambda: cal.ece([0, 1], [[0.9, 0.3], [0.2, 0.4]]),
     "nan logit": lambda: cal.ece(cal.Predictions(Y, [0.0, NAN, 1.0, 2.0], input="logit")),
     "inf logit in a column": lambda: cal.brier(cal.Predictions(Y3, with_entry(P3, (1, 2), INF), input="logit")),
     "only -inf logits": lambda: cal.ece(cal.Predictions([0, 1], [[0.0, 1.0], [-INF, -INF]], input="logit")),

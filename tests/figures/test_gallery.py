@@ -70,7 +70,7 @@ def test_every_kind_and_every_uncertainty_of_a_reliability_diagram_is_shown() ->
     assert shown == {"bars", "roof", "smooth", "corp"}
     ways = {"standard_error", "clopper_pearson", "bootstrap", "consistency", "band"}
     assert {way for way in ways if f'uncertainty="{way}"' in code} == ways
-    for option in ('scale="logit"', "labels=True", 'over="bins"', 'over="gamma"', 'over="fraction"'):
+    for option in ('scale="logit"', 'over="bins"', 'over="gamma"', 'over="fraction"'):
         assert option in code, option
 
 

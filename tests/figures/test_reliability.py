@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.figures.reliability_diagrams import ReliabilityDiagram, reliability_diagram
+from calibrant.figures.reliability_diagrams import reliability_diagram
 from calibrant.figures.uncertainty import Resampler
 from calibrant.inference.bands import calibration_band
 from tests.calling import call
@@ -291,25 +291,12 @@ def test_words_values_and_names_stand_on_the_picture() -> None:
     assert [line.split()[0] for line in parts] == ["miscalibration", "discrimination", "uncertainty"]
 
 
-def test_single_outcomes_are_jittered_alike_each_time() -> None:
-    diagram = reliability_diagram(Y, P, bins=15)
-    first, second = (drawn(diagram.plot(new_ax(), labels=True), "labels")[0].get_xydata() for _ in range(2))
-    assert np.array_equal(first, second)
-    assert np.array_equal(first[:, 0], P)
-    assert np.abs(first[:, 1] - (0.03 + 0.94 * Y)).max() <= 0.025
-    big = cal.inference.make_calibrated(5000, rng=0)
-    shown = drawn(reliability_diagram(big.y_true, big.y_prob).plot(new_ax(), labels=True), "labels")[0]
-    assert len(shown.get_xdata()) == 2000
-    with pytest.raises(cal.errors.UndefinedMetricError):
-        ReliabilityDiagram.of_curve(cal.calibration_curve(Y, P)).plot(new_ax(), labels=True)
-
-
 def test_rare_events_on_logit_axes() -> None:
     rng = np.random.default_rng(0)
     p = np.exp(rng.uniform(np.log(1e-4), np.log(0.2), 4000))
     y = (rng.random(4000) < p).astype(int)
     diagram = reliability_diagram(y, p, bins=8, binning="equal_mass")
-    ax = diagram.plot(new_ax(), scale="logit", labels=True)
+    ax = diagram.plot(new_ax(), scale="logit")
     assert (ax.get_xscale(), ax.get_yscale()) == ("logit", "logit")
     low, high = ax.get_xlim()
     assert 0 < low < diagram.mean_score.min()

@@ -45,6 +45,7 @@ OF_ONE_EVENT = {
     "cumulative": cal.figures.cumulative_diagram,
     "intervals": cal.figures.interval_error_diagram,
     "murphy": cal.figures.murphy_diagram,
+    "decomposition": cal.figures.decomposition_diagram,
     "risk": partial(cal.figures.risk_coverage_diagram, threshold=0.7),
     "decision": partial(cal.figures.decision_curve, thresholds=[0.1, 0.3, 0.5]),
     "flexible": cal.figures.flexible_calibration_curve,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,12 @@ def test_calibrated_predictions_have_no_stable_region(rows: int, deep: bool) -> 
         shown = stability_diagram(data.predictions, metric="gece", over="gamma", rng=seed)
         assert shown.region is None
         assert shown.suggested is None
+
+
+def test_the_stable_region_is_named_in_its_middle() -> None:
+    drawn = replace(stability_diagram(Y, P, values=[5, 10, 15, 20], n_resamples=2), region=(1, 3), plateau=0.1)
+    (note,) = [text for text in drawn.plot()[0].texts if text.get_text() == "stable at 0.100"]
+    assert note.get_position()[0] == 15
 
 
 def test_the_suggestion_is_the_coarsest_setting_of_the_region() -> None:

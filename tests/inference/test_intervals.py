@@ -38,20 +38,6 @@ def test_normal_intervals_are_standard_errors() -> None:
     assert (counted.low, counted.high) == pytest.approx((written.low, written.high), abs=1e-12)
 
 
-@pytest.mark.parametrize("method", ["percentile", "inversion"])
-@pytest.mark.parametrize("metric", ["ece", "ecce_mad", "cwce"])
-def test_intervals_are_reproducible_and_ordered(metric: str, method: str) -> None:
-    y, p = predictions(500)
-    found = cal.interval(y, p, metric=metric, method=method, rng=3, n_resamples=200)
-    again = cal.interval(y, p, metric=metric, method=method, rng=3, n_resamples=200)
-    assert found == again
-    assert found.low < found.high
-    assert found.sample is not None
-    assert found.low - 0.02 < found.value < found.high + 0.02
-    assert metric in repr(found)
-    assert len(found.to_frame()) == 1
-
-
 def test_cells_and_rows_resample_alike() -> None:
     y, p = predictions(3000)
     cells, rows = (

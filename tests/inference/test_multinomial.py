@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -80,16 +79,6 @@ def test_names_counts_and_weights() -> None:
     assert "left out" in repr(weighted)
     scaled = cal.inference.multinomial_recalibration(Y, P, sample_weight=7.0 * counts)
     np.testing.assert_allclose(scaled.own.slope_errors, weighted.own.slope_errors, rtol=1e-8)
-
-
-def test_forms() -> None:
-    text = repr(FOUND)
-    assert text.startswith("multinomial recalibration, 800 rows, reference class 1\nclass")
-    assert "on 12 df" in text
-    frame = FOUND.to_frame()
-    assert len(frame) == 3 + 6 + 12
-    assert json.loads(json.dumps(FOUND.to_dict()))["own"]["slopes"][0][0] == FOUND.own.slopes[0, 0]
-    assert "<table>" in FOUND._repr_html_()
 
 
 def test_separated_classes_and_collinear_ratios_are_named_and_the_rest_is_kept() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -74,15 +73,6 @@ def test_results_are_transformed_back_and_the_rest_is_not(transform: Any) -> Non
     for name in ("estimate", "low", "high", "prediction_low", "prediction_high"):
         assert getattr(found, name) == pytest.approx(function(getattr(plain, name)))
     assert (found.tau2, found.standard_error, found.i2) == (plain.tau2, plain.standard_error, plain.i2)
-
-
-def test_text_json_and_names() -> None:
-    found = cal.inference.pool_estimates(dict(zip("abcde", SLOPES, strict=True)), ERRORS, covariate=range(5))
-    assert repr(found).startswith("pooled 0.8994 [0.6555, 1.143] (95%, REML, Hartung-Knapp; k = 5)")
-    assert "trend" in repr(found)
-    assert found.names == tuple("abcde")
-    assert json.loads(json.dumps(found.to_dict()))["trend"]["slope"] == found.trend.slope  # type: ignore[union-attr]
-    assert "very uncertain" in repr(cal.inference.pool_estimates([0, 1], [1, 1]))
 
 
 def test_missing_prediction_interval_is_noted() -> None:

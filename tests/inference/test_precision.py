@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError
-from tests.calling import raises
 
 Z = 1.959963984540054
 
@@ -104,16 +102,3 @@ def test_equal_risks_leave_the_slope_open() -> None:
     found = cal.inference.precision_sample_size(np.full(50, 0.2), widths={"O/E": 0.2, "C statistic": 0.1})
     assert [c.name for c in found.criteria] == ["O/E", "C statistic"]
     assert math.isinf(cal.inference.expected_precision(100, np.full(50, 0.2))["calibration slope"].width)
-
-
-def test_result_is_a_table_with_notes() -> None:
-    found = cal.inference.precision_sample_size((2, 8), prevalence=0.4, auroc=0.9)
-    assert found.note.count("check the distribution") == 2
-    assert "only 2 rows" in cal.inference.expected_precision(10, (2, 8)).note
-    frame = found.to_frame()
-    assert list(frame["criterion"]) == ["O/E", "calibration slope", "C statistic"]
-    assert found.to_dict()["criteria"][0]["name"] == "O/E"
-    assert "note: " in repr(found)
-    assert "calibration slope" in found._repr_html_()
-    with raises(ArgumentError, "name"):
-        found["slope"]

@@ -118,21 +118,6 @@ def test_what_by_means(by: Any, names: dict[str, Any]) -> None:
         assert sorted(rows.tolist()) == list(range(N))
 
 
-def test_groups_hold_the_rows_that_they_name() -> None:
-    found = members(grouped("contract, age >= 65, contract x senior, day/2"))
-    for row in range(N):
-        here = FRAME.iloc[row]
-        old = "true" if here.age >= 65 else "false"
-        for name in (
-            f"contract: {here.contract}",
-            f"age >= 65: {old}",
-            f"contract: {here.contract}, senior: {here.senior}",
-        ):
-            assert row in found[name]
-    early, late = (rows for name, rows in found.items() if str(name).startswith("day 20"))
-    assert FRAME.day[list(early)].max() < FRAME.day[list(late)].min()
-
-
 def test_mappings_and_frames_have_one_grouping_in_each_column() -> None:
     plain = members(grouped(["contract", "tenure/4"]))
     of_arrays = {"contract": FRAME.contract.to_numpy(), "tenure/4": FRAME.tenure.tolist()}

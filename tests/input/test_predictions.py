@@ -63,14 +63,6 @@ def test_a_later_change_of_the_callers_weights_is_not_seen() -> None:
     assert cal.ece(given) == before
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble])
-def test_probabilities_keep_their_value_in_every_precision(dtype: Any) -> None:
-    exact = [0.25, 0.5, 0.75, 1.0]
-    given = Predictions(Y, np.array(exact, dtype))
-    assert given.probs.tolist() == exact
-    assert given.probs.dtype == (np.float32 if np.dtype(dtype).itemsize <= 4 else np.float64)
-
-
 @pytest.mark.parametrize(
     ("labels", "options"),
     [

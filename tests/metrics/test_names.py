@@ -85,11 +85,6 @@ def test_a_name_of_the_survey_is_its_metric_everywhere(name: str) -> None:
     assert metric in catalogue.find(name)
 
 
-def test_a_name_is_evaluated() -> None:
-    result = cal.evaluate([0, 1, 1, 0], [0.2, 0.8, 0.6, 0.3], metrics=["Kuiper statistic", "debiased RMSCE"])
-    assert [one.metric for one in result.results] == ["ecce_r", "drmsce"]
-
-
 @pytest.mark.parametrize("name", AMBIGUOUS)
 def test_a_name_of_several_metrics_lists_them(name: str) -> None:
     with pytest.raises(cal.errors.AmbiguousMetricError) as caught:

@@ -80,8 +80,3 @@ def test_no_change_is_said_with_its_limits() -> None:
     assert "labels can change while the scores stay the same" in found.words
     same = read_change([0.7] * 5, [0.7] * 3)
     assert (same.direction, same.pvalue) == ("none", 1.0)
-
-
-def test_results_have_frames() -> None:
-    assert list(confidence_summary(D).to_frame()["mean"]) == [pytest.approx(0.625)]
-    assert list(read_change(D, D).to_frame()["sample"]) == ["reference", "window"]

@@ -10,15 +10,19 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.curves.logistic_regression import fit_logistic, groups_of
 from calibrant.errors import WeightsNotSupportedError
 from calibrant.monitoring.performance import (
     FORMULAS,
     DensityRatio,
     LabelModel,
+    Outcomes,
     Rows,
     estimate_performance,
     restored_performance,
+    spline_design,
 )
+from calibrant.views.view import View
 from tests.calling import raises
 
 RNG = np.random.default_rng(3)
@@ -62,7 +66,7 @@ def test_formulas_on_known_labels(k: int) -> None:
     rows = Rows.of(cal.Predictions(labels, probs), 0.5, None)
     wanted = reference_metrics(labels, probs)
     for name, formula in FORMULAS.items():
-        assert formula(rows, np.eye(k)[labels], rows.weight) == pytest.approx(wanted[name], abs=1e-12), name
+        assert formula(Outcomes(rows, np.eye(k)[labels], rows.weight)) == pytest.approx(wanted[name], abs=1e-12), name
     assert wanted["auroc"] == pytest.approx(cal.evaluation.auroc(labels, probs))
     assert wanted["brier"] == pytest.approx(cal.brier(labels, probs))
 
@@ -245,3 +249,34 @@ def test_counts_have_no_density_ratio() -> None:
     counted = cal.Predictions(y, p, features=x, counts=np.full(40, 3))
     with raises(WeightsNotSupportedError, "counts"):
         cal.monitoring.estimate_performance(counted, cal.Predictions(y, p, features=x), method="density_ratio")
+
+
+def test_firth_finds_its_maximum_by_the_derivatives_of_its_objective() -> None:
+    """Of a curve with knots, and of a handful of rows, whose first step leaves no information."""
+    eight = np.array([0.275, 0.3021, 0.6942, 0.0264, 0.0008, 0.3626, 0.2228, 0.4417])
+    cases = [
+        (eight, np.arange(8) == 2, np.array([2, 4, 4, 1, 2, 3, 1, 2]), np.array([])),
+        (SCORE[:300], YES[:300], np.ones(300, int), np.array([-1.0, 0.0, 0.5, 1.0])),
+    ]
+    for score, label, count, knots in cases:
+        groups = groups_of(View(score, label.astype(np.uint8), count, "counts"))
+        design = spline_design(groups.score, knots, 1e-3)
+        fit = fit_logistic(groups, design, firth=True)
+        assert fit.converged
+
+        def objective(theta: Any, groups: Any = groups, design: Any = design) -> float:
+            mean = 1 / (1 + np.exp(-design @ theta))
+            weight = groups.weight * mean * (1 - mean)
+            loss = groups.events @ np.log(mean) + groups.others @ np.log(1 - mean)
+            return float(loss + np.linalg.slogdet((weight[:, None] * design).T @ design)[1] / 2)
+
+        for step in 1e-4 * np.eye(design.shape[1]):
+            best, below, above = (objective(fit.coefficients + shift) for shift in (0, -step, step))
+            assert best > max(below, above)
+            assert abs(above - below) < 1e-7
+        model, width = fit._model, 1e-5
+        inner = fit._inner + 0.1  # away from the maximum, where terms of the derivative do not cancel
+        differences = [
+            (model.slopes(inner - d)[0] - model.slopes(inner + d)[0]) / (2 * width) for d in width * np.eye(len(inner))
+        ]
+        assert model.bend(inner, model.slopes(inner)[1]) == pytest.approx(np.array(differences), rel=1e-5, abs=1e-6)

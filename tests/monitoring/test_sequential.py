@@ -198,13 +198,6 @@ def test_first_crossing_is_kept() -> None:
     assert state.pvalue <= 0.05
 
 
-def test_results_can_be_shown() -> None:
-    state = start_eprocess(lens="binary").update(cal.Sketch.of(Y, B))
-    assert "No significant evidence against calibration" in repr(state)
-    assert "calibrated" not in repr(state)
-    assert len(state.to_frame()) == 13
-
-
 GRID = np.arange(1, 20) / 20
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from tests.calling import call, raises
+from tests.calling import call
 
 from .definitions import cut_equal_mass
 
@@ -139,17 +139,6 @@ def test_sure_rows_in_a_subpopulation() -> None:
     assert cal.mcm(cal.Predictions(y, p, features=sure * 1.0)) < math.inf
     wrong = np.where(sure, 1 - y, y)
     assert cal.mcm(cal.Predictions(wrong, p, features=sure * 1.0)) == math.inf
-
-
-def test_what_is_missing_is_said() -> None:
-    y, p, features = problem(60)
-    with raises(cal.errors.InputTypeError, "groups"):
-        cal.mcm(y, p)
-    with raises(cal.errors.InputTypeError, "features"):
-        cal.mcm(cal.Predictions(y, p, groups=y), subpopulations="tree")
-    for words in ({"depth": 0}, {"cuts": 1}, {"min_size": 0}, {"subpopulations": "forest"}):
-        with pytest.raises(cal.errors.ArgumentError, match=next(iter(words))):
-            call(cal.mcm, y, p, features=features, **words)
 
 
 @pytest.mark.parametrize("subpopulations", ["tree", "combinations"])

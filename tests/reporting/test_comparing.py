@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant import Predictions
-from calibrant.errors import ArgumentError, ShapeError, UnknownArgumentError
+from calibrant.errors import ArgumentError, InputTypeError, ShapeError, UnknownArgumentError
 from calibrant.inference.comparison import compare
 from calibrant.inference.multiplicity import adjust
 from calibrant.reporting import comparing
@@ -125,8 +125,8 @@ def test_a_metric_that_cannot_be_compared_says_why() -> None:
 
 def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> None:
     assert models.save(tmp_path / "c.md").read_text() == models.to_markdown()
-    written = compare_reports(LABELS, MODELS, tmp_path / "c.json", metrics=FEW)
-    assert (tmp_path / "c.json").read_text() == written.to_json() == models.to_json()
+    assert models.save(tmp_path / "c.json").read_text() == models.to_json()
+    assert compare_reports(LABELS, MODELS, metrics=FEW).to_json() == models.to_json()
     assert models.save(tmp_path / "c.html").read_text().startswith("<!doctype html>")
 
 
@@ -140,11 +140,17 @@ def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> No
     ],
 )
 def test_bad_calls_name_the_argument(labels: Any, probs: Any, words: Any, argument: str) -> None:
-    with pytest.raises(ArgumentError) as error:
+    with pytest.raises((ArgumentError, InputTypeError)) as error:
         compare_reports(labels, probs, **words)
     assert error.value.argument == argument
     with pytest.raises(UnknownArgumentError):
         compare_reports(LABELS, MODELS, purpose="clinical")
+
+
+def test_models_that_dropped_other_rows_are_compared_on_those_of_both() -> None:
+    missing = np.where(np.arange(len(SCORE)) < 20, np.nan, SCORE)
+    models = {"a": Predictions(LABELS, SCORE), "b": Predictions(LABELS, missing, missing="drop")}
+    assert [side.rows for side in compare_reports(models, metrics=["brier"]).sides] == [580, 580]
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")

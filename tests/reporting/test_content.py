@@ -508,7 +508,7 @@ def test_the_fingerprint_knows_labels_scores_and_weights_but_not_the_order() -> 
 def test_the_suffix_decides_what_is_written(tmp_path: Path, binary: Report) -> None:
     assert binary.save(tmp_path / "a.json").read_text() == binary.to_json()
     assert binary.save(tmp_path / "a.md").read_text() == binary.to_markdown()
-    report([0, 1], [0.1, 0.9], tmp_path / "b.json", metrics=["ece"])
+    report([0, 1], [0.1, 0.9], metrics=["ece"]).save(tmp_path / "b.json")
     assert json.loads((tmp_path / "b.json").read_text())["metrics"]["rows"][0]["id"] == "ece"
 
 

@@ -18,7 +18,7 @@ from calibrant.reporting.plain import escaped, line, table_lines
 from calibrant.reporting.settings import Settings
 from calibrant.reporting.tables import Column, Table, points, span
 from calibrant.reporting.thresholding import find_threshold
-from calibrant.util.results import number, percent
+from calibrant.util.results import percent
 
 RNG = np.random.default_rng(11)
 TRUTH = RNG.dirichlet(np.ones(3), 700)
@@ -87,14 +87,6 @@ def test_the_diagram_is_the_calibration_curve(found: Report) -> None:
     assert [row[3] for row in rows] == [percent(float(curve.rate[i])) for i in full]
     assert [row[4] for row in rows] == [span(float(curve.low[i]), float(curve.high[i]), percent) for i in full]
     assert [float(row[5]) for row in rows] == pytest.approx(100 * curve.table.gap[full], rel=6e-3)
-
-
-def test_the_threshold_is_that_of_choose_threshold(found: Report) -> None:
-    choice = cal.choose_threshold(LABELS, PROBS, accuracy=0.7)
-    text = found.to_markdown()
-    assert choice.threshold is not None
-    assert f"Answer automatically at confidence \u2265 {number(choice.threshold)}: {choice.statement}." in text
-    assert f"{percent(choice.coverage)} of the rows are answered with an accuracy of {percent(1 - choice.risk)}" in text
 
 
 def test_weaknesses_hold_the_gaps(found: Report) -> None:

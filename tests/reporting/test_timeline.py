@@ -106,3 +106,11 @@ def test_an_e_value_beyond_the_limits_is_marked(
     assert (point["value"], point["mark"]) == (drawn, mark)
     subtitle = picture(status, "Evidence")["title"]["subtitle"]
     assert subtitle == ("dashed: alarm threshold" if mark == "exact" else f"dashed: alarm threshold; {mark}")
+
+
+def test_a_single_day_stands_in_the_middle_of_its_axis(tmp_path: Path) -> None:
+    p = np.linspace(0.1, 0.9, 60)
+    monitor = Monitor.create(tmp_path / "day.db", reference=(np.arange(60) % 2, p), every="1d", n_resamples=19)
+    monitor.update(None, p, when="2026-03-05T12:00")
+    start, end = timeline_spec(monitor.status())["vconcat"][0]["encoding"]["x"]["scale"]["domain"]
+    assert end - start == 2 * 86_400_000

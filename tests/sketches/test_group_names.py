@@ -5,10 +5,8 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
-from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -96,17 +94,3 @@ def test_a_missing_name_is_not_a_group(missing: Any) -> None:
 def test_nothing_to_name() -> None:
     assert common_names([]) == []
     assert finder([])("a") is None
-
-
-@pytest.mark.parametrize(
-    "values", ["1, 2", "1.0::DOUBLE, 2.5::DOUBLE", "true, false", "DATE '2026-01-02', DATE '2026-01-03'"]
-)
-def test_typed_and_printed_files_have_the_same_groups(tmp_path: Path, values: str) -> None:
-    """DuckDB reads both, and the command line merges what it read."""
-    first, second = values.split(", ")
-    rows = f"SELECT * FROM (VALUES (0, 0.2, {first}), (1, 0.7, {second})) t(y, p, g)"
-    for name in ("a.parquet", "a.csv", "a.jsonl"):
-        duckdb.sql(f"COPY ({rows}) TO '{tmp_path / name}' (FORMAT {name.split('.')[1].removesuffix('l')})")
-    found = [cal.scan(tmp_path / name, label="y", prob="p", by="g") for name in ("a.parquet", "a.csv", "a.jsonl")]
-    for one, other in itertools.permutations(found, 2):
-        assert [(one + other).sketch(group=name).n for name in (one + other).groups] == [2, 2]

@@ -8,8 +8,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -149,40 +147,6 @@ def steps_of(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> lis
 def test_resamples_are_counted(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = steps_of(lambda: many(abs, 3), monkeypatch)
     assert steps == [[("resamples", done, 3)] for done in (1, 2, 3)]
-
-
-def test_fits_are_counted_within_folds(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = cal.inference.make_calibrated(100, rng=0)
-    work = partial(cal.recalibrate, data.y_true, data.y_prob, method=["temperature", "platt"], folds=3)
-    expected = [
-        step
-        for part in range(7)  # all rows, without each of the three folds, without each pair of them
-        for step in (*([("parts", part, 7), ("fits", fit, 3)] for fit in (1, 2, 3)), [("parts", part + 1, 7)])
-    ]
-    assert steps_of(work, monkeypatch)[: len(expected)] == expected
-
-
-def test_sections_of_a_report_and_what_they_repeat(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = cal.inference.make_calibrated(100, rng=0)
-    work = partial(cal.report, data.y_true, data.y_prob, metrics=["ece"], n_resamples=200)
-    steps = steps_of(work, monkeypatch)
-    assert [step[0] for step in steps if len(step) == 1 and step[0][0] == "sections"] == [
-        ("sections", 1, 3),
-        ("sections", 2, 3),
-    ]
-    assert {step[-1][0] for step in steps} >= {"fits", "metrics", "resamples"}
-
-
-def test_rows_of_files_and_metrics_of_groups(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "rows.csv").write_text("y,p\n0,0.1\n1,0.4\n")
-    assert steps_of(lambda: cal.scan(tmp_path / "rows.csv"), monkeypatch) == [[("rows read", 2, 0)]]
-    assert steps_of(lambda: cal.scan(tmp_path / "rows.csv", progress=False), monkeypatch) == []
-    data = cal.Predictions([0, 1, 1, 0] * 2, [0.1, 0.8, 0.6, 0.3] * 2, groups=[0, 1] * 4)
-    steps = steps_of(lambda: cal.evaluate(data, metrics=["brier"]), monkeypatch)
-    assert steps[0] == [("metrics", 1, 1)]
-    assert steps[-1] == [("groups", 2, 2)]
 
 
 def test_the_package_does_not_import_rich() -> None:

@@ -278,13 +278,13 @@ def test_bad_input(run: Callable[..., tuple[int, str, str]], arguments: tuple[st
 
 def test_rows_are_repeated_by_their_id_and_each_topic_is_evaluated() -> None:
     """As the dossier says: every row that its tables name, also one that only the long form evaluates, and no other."""
-    assert [row.id for row in dossier._named("r/cox_intercept/1", deep=False)] == ["r/cox_intercept/1"]
+    assert [row.id for row in dossier._select_rows("r/cox_intercept/1", deep=False)] == ["r/cox_intercept/1"]
     short, every = dossier._rows(deep=False), load("stored")
     left_out = {row.id for row in every} - {row.id for row in short}
     assert left_out
-    assert all([row.id for row in dossier._named(name, deep=False)] == [name] for name in list(left_out)[:3])
+    assert all([row.id for row in dossier._select_rows(name, deep=False)] == [name] for name in list(left_out)[:3])
     assert {(row.kind, row.topic) for row in every} <= {(row.kind, row.topic) for row in short}
-    assert not [row for row in dossier._named("identities/", deep=False) if row.topic == "pyspark"]
+    assert not [row for row in dossier._select_rows("identities/", deep=False) if row.topic == "pyspark"]
 
 
 @pytest.mark.parametrize("content", [None, '{"rows": ['])

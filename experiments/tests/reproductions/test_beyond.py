@@ -12,7 +12,7 @@ from experiments.reproductions import beyond, beyond_tracker, beyond_variation
 
 @pytest.mark.deep
 def test_small_form_gives_every_part(real_folder: Path, tmp_path: Path) -> None:
-    assert [len(part.tables) for part in beyond.run(True, real_folder, tmp_path).parts] == [4, 1, 1, 1]
+    assert [len(part.tables) for part in beyond.run(True, real_folder, tmp_path).parts] == [3, 1, 1, 1]
 
 
 def test_designs_are_distributions_and_leave_what_they_say() -> None:

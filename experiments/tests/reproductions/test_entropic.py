@@ -33,12 +33,12 @@ def study(real_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
 @pytest.mark.deep
 def test_small_form_gives_every_part_and_its_pictures(study: tuple[Study, Path]) -> None:
     found, pictures = study
-    assert [len(part.rows) for part in found.parts] == [48, 0, 40, 12, 0, 0]
+    assert [len(part.rows) for part in found.parts] == [48, 0, 40, 12, 0]
     for part in found.parts:
         for name, caption in part.pictures:
             assert caption
             assert (pictures / name).stat().st_size > 5000
-    assert sum(len(part.pictures) for part in found.parts) == 4
+    assert sum(len(part.pictures) for part in found.parts) == 3
 
 
 def test_without_data_only_the_tracker_is_left_and_the_summary_says_so(tmp_path: Path, monkeypatch: Any) -> None:

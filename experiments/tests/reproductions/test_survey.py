@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +15,13 @@ from calibrant.inference import simulation as simulate
 from experiments.reproductions import (
     survey,
     survey_bias,
-    survey_bias_page,
     survey_cases,
     survey_families,
     survey_figures,
     survey_ranking,
 )
-from experiments.reproductions.study import Study, as_page, data_folder
-from experiments.reproductions.survey_data import Rows, answers, halves, read
+from experiments.reproductions.study import Part, Study, as_page, data_folder
+from experiments.reproductions.survey_data import answers, halves, read
 
 ROOT = Path(__file__).parents[3]
 
@@ -43,7 +41,7 @@ def test_every_part_is_there_and_every_picture_drawn(small: Study, pictures: Pat
     keys = [part.key for part in small.parts]
     assert keys[:4] == ["curve", "line", "bars", "roof"]
     assert keys[-2:] == ["families", "properties"]
-    assert {"bias", "other_bias"} < set(keys)
+    assert "claims" in keys
     if data_folder() is not None:
         assert keys[-7:-2] == ["classwise", "multiclass", "direction", "local", "analysis"]
     for part in small.parts:
@@ -64,46 +62,10 @@ def test_nothing_breaks_a_table(small: Study) -> None:
 
 def test_without_data_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert survey_cases.parts(True, None, tmp_path) == []
-    assert not [scenario for scenario in survey_bias.scenarios(False, None) if scenario.real]
-    for module in (survey_figures, survey_bias_page, survey_ranking, survey_cases, survey_families):
+    for module in (survey_figures, survey_ranking, survey_cases, survey_families):
         monkeypatch.setattr(module, "parts", lambda *_: [])
+    monkeypatch.setattr(survey_bias, "part", lambda _: Part("claims"))
     assert "Real predictions were not at hand" in as_page(survey.run(True, None, tmp_path))
-
-
-def findings(biases: dict[int, list[float]]) -> survey_bias.Findings:
-    return survey_bias.Findings(0.1, {n: np.array(errors) for n, errors in biases.items()})
-
-
-def test_bias_and_who_is_least_biased() -> None:
-    close = findings({10: [0.0, 0.2], 20: [-0.01, 0.01]})
-    far = findings({10: [-0.3, -0.5], 20: [0.02, 0.04]})
-    found = {"one": {survey_bias.MEAN_GAP: {"close": close, "far": far}}}
-    assert close.bias(10) == pytest.approx(0.1)
-    assert close.rmse(10) == pytest.approx(math.sqrt(0.02))
-    assert far.spread(10) == pytest.approx(math.sqrt(0.02))
-    assert survey_bias.mean_size(found, survey_bias.MEAN_GAP, "far", 10, ["one"]) == pytest.approx(0.4)
-    assert survey_bias.least(found, survey_bias.MEAN_GAP, 20, ["one"]) == "close"
-    assert survey_bias.wins(found, "close", "far", ["one"]) == (2, 2)
-    assert survey_bias.wins(found, "far", "close", ["one"]) == (0, 2)
-
-
-def test_true_values_are_those_of_the_curves() -> None:
-    extreme = next(of for of in survey_bias.plain_scenarios(False) if of.name == "too extreme")
-    drawn = extreme.draw(200_000)
-    assert survey_bias.truth_of(extreme, survey_bias.MEAN_GAP, "ece") == pytest.approx(
-        drawn.calibration_error(), abs=5e-4
-    )
-    assert survey_bias.truth_of(extreme, survey_bias.SQUARE, "ce2_db") == pytest.approx(
-        survey_bias.truth_of(extreme, survey_bias.ROOT, "rmsce") ** 2
-    )
-
-
-def test_an_imitation_has_the_law_and_the_error_of_what_it_imitates() -> None:
-    drawn = cal.inference.make_miscalibrated(40_000, warp=simulate.temperature(1.6), distribution=(3, 2), rng=5)
-    like = survey_bias.fitted_scenario(Rows(drawn.y_true, drawn.y_prob), "like", "")
-    assert like.distribution == pytest.approx((3, 2), rel=0.05)
-    truth = cal.inference.true_calibration_error(simulate.temperature(1.6), (3, 2))
-    assert survey_bias.truth_of(like, survey_bias.MEAN_GAP, "ece") == pytest.approx(truth, abs=0.006)
 
 
 @pytest.mark.parametrize("error", [0.02, 0.1])

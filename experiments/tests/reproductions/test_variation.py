@@ -11,6 +11,7 @@ from scipy import stats
 
 pytest.importorskip("matplotlib")
 
+import calibrant as cal
 from experiments.reproductions import variation, variation_measure, variation_pictures
 from experiments.reproductions.study import Study
 
@@ -135,3 +136,15 @@ def test_the_same_run_gives_the_same_values(results: variation_measure.Results) 
     found, _ = variation_measure.one_repetition(SETTINGS[1], 1, variation_measure.SMALL)
     for (size, name), value in found.items():
         assert results.of(SETTINGS[1], size, name)[1] == value
+
+
+@pytest.mark.parametrize("binning", variation_measure.BINNINGS)
+def test_vce_with_confidence_is_ece_unless_it_is_the_largest_share(binning: str) -> None:
+    """The paper calls confidence the largest probability; of the classes observed in a bin the first need not have the largest share."""
+    labels, probs = drawn(SETTINGS[2], 400)
+    rows = cal.Predictions(labels, probs.T)
+    rule = variation_measure.confidence_bins(10) if binning == "equal_width" else cal.EqualMass(10)
+    assert cal.vce(rows, variation="confidence", binning=rule) == pytest.approx(cal.ece(rows, binning=rule), abs=1e-12)
+    mirrored = cal.EqualWidth(10, closed="left", range=(0, 0.9))
+    literal = cal.vce(rows, variation="freeman_variation_ratio", binning=mirrored)
+    assert literal != pytest.approx(cal.ece(rows, binning=variation_measure.confidence_bins(10)), abs=1e-6)

@@ -113,8 +113,8 @@ def run(
         for id in ids
     ]
     plain = {"file": file, **_positive(data), **result.to_dict(), "rejected": result.rejected}
-    shown = plain if as_json else lambda: _show(result, data)
-    return gates.conclude(tests, f"calibrant assess {named_file(file)}", shown)
+    output = plain if as_json else lambda: _show(result, data)
+    return gates.conclude(tests, f"calibrant assess {named_file(file)}", output)
 
 
 def _positive(data: Predictions | Sketches) -> dict[str, str]:
@@ -168,9 +168,9 @@ def run_compare(
     Prints every pairwise difference of a metric with its confidence interval and p-value.
     """
     gates, source = Gates.take(options), Source.take(file, options)
-    asked, draws = MetricOptions.take(options), Draws.take(options)
+    metric_options, draws = MetricOptions.take(options), Draws.take(options)
     chosen = metric_named(metric, "--metric")
-    keywords = {"level": level, **draws.keywords(), **asked.keywords_of([chosen])}
+    keywords = {"level": level, **draws.keywords(), **metric_options.keywords_of([chosen])}
 
     def known(name: str) -> str:
         if name.lower() == "difference":
@@ -185,8 +185,8 @@ def run_compare(
     first = next(iter(parts.values()))
     result = compare(parts, metric=metric, cluster=cluster is not None, **keywords)
     object.__setattr__(result, "dropped", first.dropped)  # results are frozen
-    shown = {"file": file, **_positive(first), **result.to_dict()} if as_json else lambda: _show(result, first)
-    return gates.conclude(_checked(conditions, result), f"calibrant compare {named_file(file)}", shown)
+    output = {"file": file, **_positive(first), **result.to_dict()} if as_json else lambda: _show(result, first)
+    return gates.conclude(_check_gates(conditions, result), f"calibrant compare {named_file(file)}", output)
 
 
 def _read_models(source: Source, models: str, scores: str, cluster: str | None) -> dict[str, Predictions]:
@@ -202,13 +202,18 @@ def _read_models(source: Source, models: str, scores: str, cluster: str | None) 
     return dict(zip(names, parts, strict=True))
 
 
-def _checked(conditions: list[Condition], result: Comparison) -> list[Checked]:
+def _check_gates(conditions: list[Condition], result: Comparison) -> list[Checked]:
     first, *others = result.values
     places = [Place(name, {result.metric: {"value": value}}, word="model") for name, value in result.values.items()]
     differences = []
     for name in others:
-        found = result[name, first]
-        fields = {"value": found.difference, "low": found.low, "high": found.high, "pvalue": found.pvalue}
+        difference = result[name, first]
+        fields = {
+            "value": difference.difference,
+            "low": difference.low,
+            "high": difference.high,
+            "pvalue": difference.pvalue,
+        }
         differences.append(Place(name, {"difference": fields}, word="model"))
     checked = []
     for each in conditions:

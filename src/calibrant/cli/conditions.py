@@ -72,17 +72,17 @@ class Gates(NamedTuple):
         self, known: Callable[[str], str], fields: Callable[[str], Sequence[str]], example: str
     ) -> list[Condition]:
         """Parse the gates; `known` gives the id of a measure or raises, and `fields` gives the fields that it has."""
-        found = [parse_condition(text, known, fields, example) for text in self.texts]
-        return list({str(each): each for each in found}.values())
+        parsed = [parse_condition(text, known, fields, example) for text in self.texts]
+        return list({str(each): each for each in parsed}.values())
 
-    def conclude(self, checked: Sequence[Checked], title: str, shown: Mapping[str, Any] | Callable[[], None]) -> bool:
+    def conclude(self, checked: Sequence[Checked], title: str, output: Mapping[str, Any] | Callable[[], None]) -> bool:
         """Print the result of a command, as JSON or by a function, then finish; a gate that cannot be evaluated raises before."""
         if any(each.reason for each in checked):
             self.finish(checked, title)
-        if callable(shown):
-            shown()
+        if callable(output):
+            output()
         else:
-            print_json({"calibrant": __version__, **shown, **results_of(checked)})
+            print_json({"calibrant": __version__, **output, **results_of(checked)})
         return self.finish(checked, title)
 
     def finish(self, checked: Sequence[Checked], title: str) -> bool:
@@ -139,16 +139,16 @@ def parse_condition(
 
 def check(conditions: Iterable[Condition], places: Sequence[Place], by: str | None = None) -> list[Checked]:
     """Check each condition for all rows and every group, or for the group that it names."""
-    found = []
+    checked = []
     for condition in conditions:
-        for place in _chosen(condition, places, by):
+        for place in _select_places(condition, places, by):
             value, reason = _field(place, condition.name, condition.field)
             failed = value is not None and COMPARE[condition.sign](value, condition.limit)
-            found.append(Checked(str(condition), str(place), value, condition.limit, failed, reason))
-    return found
+            checked.append(Checked(str(condition), str(place), value, condition.limit, failed, reason))
+    return checked
 
 
-def _chosen(condition: Condition, places: Sequence[Place], by: str | None) -> list[Place]:
+def _select_places(condition: Condition, places: Sequence[Place], by: str | None) -> list[Place]:
     if condition.group is None:
         groups = [place for place in places if place.group]
         # Only groups have a p-value that is adjusted for their number.
@@ -203,29 +203,29 @@ def _measures_of(part: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if isinstance(part.get("measures"), Mapping):  # of a time to event
         return _measures(part["measures"])
     header = part.get("header")
-    found: dict[str, dict[str, Any]] = {}
+    measures: dict[str, dict[str, Any]] = {}
     if isinstance(header, Mapping):
-        found = {name: {"value": header.get(name)} for name in HEADER if name in header}
+        measures = {name: {"value": header.get(name)} for name in HEADER if name in header}
         shares = header.get("prevalence")
         if isinstance(shares, (list, tuple)) and len(shares) == 2:
-            found["prevalence"] = {"value": shares[1]}
+            measures["prevalence"] = {"value": shares[1]}
         for name in ("auroc", "average_precision"):
-            if name in found and header.get("kind") != "binary":
-                found[name]["reason"] = "it is available for two classes"
-    return found | _measures(part.get("metrics", part.get("rows", ())))
+            if name in measures and header.get("kind") != "binary":
+                measures[name]["reason"] = "it is available for two classes"
+    return measures | _measures(part.get("metrics", part.get("rows", ())))
 
 
 def _measures(listed: Any) -> dict[str, dict[str, Any]]:
     """The fields of each measure, by its id."""
-    found: dict[str, dict[str, Any]] = {}
+    measures: dict[str, dict[str, Any]] = {}
     if isinstance(listed, Mapping):
         listed = [{"id": name, **each} for name, each in listed.items() if isinstance(each, Mapping)]
     for each in listed if isinstance(listed, (list, tuple)) else ():
         if isinstance(each, Mapping):
             id = next((each[key] for key in ("metric", "id", "measure") if isinstance(each.get(key), str)), None)
             if id is not None:
-                found[id] = dict(each)
-    return found
+                measures[id] = dict(each)
+    return measures
 
 
 def metric_conditions(gates: Gates, more: Collection[str] = ()) -> list[Condition]:

@@ -33,37 +33,37 @@ FAMILIES = (
 UNCONFIGURED = ("help", "version", "config", "no-config", "debug", "plugin")
 
 
-def _settings_of(found: Configuration, context: click.Context, path: list[str]) -> Iterator[Setting]:
+def _settings_of(configuration: Configuration, context: click.Context, path: list[str]) -> Iterator[Setting]:
     """The settings at the top level and in the tables of a command; a key that is unknown there raises."""
     command: click.Command | None = context.find_root().command
     assert isinstance(command, click.Group)
     commands = command.list_commands(context)
-    for key, value in found.tables.items():
+    for key, value in configuration.tables.items():
         if key in commands and isinstance(value, dict):
             continue
         if key in SHARED:
             yield Setting("", key, value)
         elif key in commands:
-            raise found.error("is a command and must be a table", f"write [{key}]", "", key)
+            raise configuration.error("is a command and must be a table", f"write [{key}]", "", key)
         else:
-            raise found.error(*_unknown(key, [*SHARED, *commands], "key"), "", key)
-    content: Any = found.tables
-    for place, name in enumerate(path):
+            raise configuration.error(*_unknown_key(key, [*SHARED, *commands], "key"), "", key)
+    content: Any = configuration.tables
+    for depth, name in enumerate(path):
         assert isinstance(command, click.Group)
         command, content = command.get_command(context, name), content.get(name, {})
         assert command is not None
-        known, table = configurable_options(command), ".".join(path[: place + 1])
+        known, table = configurable_options(command), ".".join(path[: depth + 1])
         inner = command.list_commands(context) if isinstance(command, click.Group) else []
         for key, value in content.items():
             if key in known:
                 yield Setting(table, key, value)
             elif key not in inner or not isinstance(value, dict):
-                raise found.error(
-                    *_unknown(key, [*known, *inner], f"option of {' '.join(path[: place + 1])}"), table, key
+                raise configuration.error(
+                    *_unknown_key(key, [*known, *inner], f"option of {' '.join(path[: depth + 1])}"), table, key
                 )
 
 
-def _unknown(key: str, known: Collection[str], kind: str) -> tuple[str, str]:
+def _unknown_key(key: str, known: Collection[str], kind: str) -> tuple[str, str]:
     from ..util.checks import suggest  # imports NumPy, which is slow for --help
 
     return f"unknown {kind}", suggest(
@@ -77,51 +77,51 @@ def configurable_options(command: click.Command) -> dict[str, click.Option]:
         context = click.Context(command)
         commands = [command.get_command(context, name) for name in command.list_commands(context)]
         return {key: option for each in commands if each for key, option in configurable_options(each).items()}
-    found = {}
+    options = {}
     for option in command.params:
         for name in option.opts if isinstance(option, click.Option) else ():
             if name.startswith("--") and name[2:] not in UNCONFIGURED:
-                found[name[2:]] = option
-    return found  # type: ignore[return-value]
+                options[name[2:]] = option
+    return options  # type: ignore[return-value]
 
 
-def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> None:
+def apply_configuration(context: click.Context, typed: Mapping[str, Any]) -> None:
     """Make the configuration the defaults of a command; `given` are the parameters on the command line."""
-    if given.get("no_config"):
-        if given.get("config") is not None:
+    if typed.get("no_config"):
+        if typed.get("config") is not None:
             raise click.UsageError("--no-config: cannot be combined with --config; give one of them")
         return
-    named = given.get("config")
-    found = find_configuration() if named is None else read_configuration(Path(named), named=True)
-    if found is None:
+    named = typed.get("config")
+    configuration = find_configuration() if named is None else read_configuration(Path(named), named=True)
+    if configuration is None:
         return
     options = configurable_options(context.command)
-    values, used = _configured(found, context, options, context.command_path.split()[1:])
-    _replace_family(values, given)
-    used = {name: setting for name, setting in used.items() if name in values and name not in given}
+    values, used = _option_values(configuration, context, options, context.command_path.split()[1:])
+    _replace_family(values, typed)
+    used = {name: setting for name, setting in used.items() if name in values and name not in typed}
     context.default_map = values
-    running.configuration, running.settings = found, used
+    running.configuration, running.settings = configuration, used
     running.typed = {*running.typed, *(f"--{setting.key}" for setting in used.values())}
-    if given.get("debug") and used:
+    if typed.get("debug") and used:
         from .screen import say
 
-        say(f"note: {', '.join(sorted(setting.key for setting in used.values()))} from {found.path}", err=True)
+        say(f"note: {', '.join(sorted(setting.key for setting in used.values()))} from {configuration.path}", err=True)
 
 
-def _configured(
-    found: Configuration, context: click.Context, options: Mapping[str, click.Option], path: list[str]
+def _option_values(
+    configuration: Configuration, context: click.Context, options: Mapping[str, click.Option], path: list[str]
 ) -> tuple[dict[str, Any], dict[str, Setting]]:
     """Values of the options of a command by parameter, and the settings that they come from."""
-    settings = list(_settings_of(found, context, path))
+    settings = list(_settings_of(configuration, context, path))
     used: dict[str, Setting] = {}
     values: dict[str, Any] = {}
-    for table in ["", *(".".join(path[: place + 1]) for place in range(len(path)))]:
+    for table in ["", *(".".join(path[: depth + 1]) for depth in range(len(path)))]:
         own = [setting for setting in settings if setting.table == table and setting.key in options]
         own = [each for each in own if table or _is_meant(path, options[each.key], each)]
         _replace_family(values, {str(options[setting.key].name) for setting in own})
         for setting in own:
             name = str(options[setting.key].name)
-            values[name] = _value(found, options[setting.key], setting.value)
+            values[name] = _value(configuration, options[setting.key], setting.value)
             used[name] = setting
     return values, used
 
@@ -133,30 +133,30 @@ def _is_meant(path: list[str], option: click.Option, setting: Setting) -> bool:
     return setting.key not in EXCEPT.get(path[0], ())
 
 
-def _replace_family(values: dict[str, Any], given: Collection[str]) -> None:
+def _replace_family(values: dict[str, Any], typed: Collection[str]) -> None:
     """Remove what was configured and is replaced by something else of its family."""
     for family in FAMILIES:
-        if any(name in given for name in family):
+        if any(name in typed for name in family):
             for name in family:
                 values.pop(name, None)
 
 
-def _value(found: Configuration, option: click.Option, value: Any) -> Any:
+def _value(configuration: Configuration, option: click.Option, value: Any) -> Any:
     """The value of a setting as click takes it from the command line; click checks it."""
     if isinstance(value, dict):
-        return [f"{key}={_text(found, option, each)}" for key, each in value.items()]
+        return [f"{key}={_text(configuration, option, each)}" for key, each in value.items()]
     if option.multiple or isinstance(option.type, click.Tuple):
-        return [_text(found, option, each) for each in (value if isinstance(value, list) else [value])]
+        return [_text(configuration, option, each) for each in (value if isinstance(value, list) else [value])]
     if isinstance(value, list):
         return ",".join(str(each) for each in value)
-    return value if option.is_flag else _text(found, option, value)
+    return value if option.is_flag else _text(configuration, option, value)
 
 
-def _text(found: Configuration, option: click.Option, value: Any) -> str:
+def _text(configuration: Configuration, option: click.Option, value: Any) -> str:
     """A value as it is typed; a path is relative to the folder of the configuration."""
     if isinstance(value, bool):
         return str(value).lower()
-    folder = found.path.parent
+    folder = configuration.path.parent
     if option.metavar in ("FILE", "FOLDER") and value != "-" and folder.absolute() != Path.cwd():
         return str(folder / value)
     return str(value)

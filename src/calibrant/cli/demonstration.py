@@ -49,13 +49,13 @@ def run(out: str, save_data: str | None = None) -> None:
     show(before)
     chance = [assess(test, metric=metric, n_resamples=RESAMPLES).verdict for metric in ("ecce_mad", "ecd")]
     print_lines(["", "Tests of calibration:", *chance, ""])
-    found = recalibrate(validation.labels, validation.probs)
-    after = evaluate(calibrated(test, found.calibrator), n_resamples=RESAMPLES)
-    print_lines(["Recalibration, by cross-validation on the validation data:", *repr(found).splitlines(), ""])
+    recalibration = recalibrate(validation.labels, validation.probs)
+    after = evaluate(calibrated(test, recalibration.calibrator), n_resamples=RESAMPLES)
+    print_lines(["Recalibration, by cross-validation on the validation data:", *repr(recalibration).splitlines(), ""])
     pairs = [(old, new) for old, new in zip(before.results, after.results, strict=True) if old.value is not None]
     rows = [[old.metric, number(old.value), number(new.value)] for old, new in pairs]
     print_table(["metric", "before", "after"], rows, range(1, 3))
-    report(test, path=path, title="Handwritten digits, gradient boosting")
+    report(test, title="Handwritten digits, gradient boosting").save(path)
     say(
         f"\nWrote {path.resolve()}; open it in a browser. It compares calibrators by cross-validation on the test images, so its figures "
         "differ slightly from those above."

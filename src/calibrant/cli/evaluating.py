@@ -115,8 +115,8 @@ def run(
         if subgroups is not None:
             print_lines(["", "For whom?", *repr(subgroups).split("\n")])
 
-    shown = {"file": file, **plain, **more, "options": asked.stated} if as_json else show_all
-    return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", shown)
+    output = {"file": file, **plain, **more, "options": asked.stated} if as_json else show_all
+    return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", output)
 
 
 @options.command("clinical")
@@ -162,8 +162,8 @@ def run_clinical(
         print_table(list(headings), [list(row) for row in rows], range(1, 4))
         print_lines([f"note: {note}" for note in summary.notes])
 
-    shown = {"file": file, **summary.to_dict()} if as_json else show_summary
-    return gates.conclude(checked, f"calibrant clinical {named_file(file)}", shown)
+    output = {"file": file, **summary.to_dict()} if as_json else show_summary
+    return gates.conclude(checked, f"calibrant clinical {named_file(file)}", output)
 
 
 def _describe_reasons(result: Evaluation, streamed: str | None) -> Evaluation:

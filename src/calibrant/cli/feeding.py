@@ -67,6 +67,11 @@ EXIT_SET_ASIDE = 2
     metavar="COLUMNS",
     help="Comma-separated columns in the files of update, which are stored: the status lists the subgroups in which predictions and outcomes disagree.",
 )
+@click.option(
+    "--online",
+    is_flag=True,
+    help="Keep an online recalibration of the scores, which learns from each tested window; the status compares both.",
+)
 @click.option("--lens", default="auto", show_default=True, help="What is monitored: binary, top_label or class:NAME.")
 @click.option(
     "--alpha",
@@ -239,7 +244,7 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
     """Create a monitor from the options of ``monitor init``; also returns what was dropped of the reference data."""
     if (options["every"] is None) == (options["rows"] is None):
         raise ArgumentError("--every", "windows are defined by a duration or by rows", "give either --every or --rows")
-    same = ("lens", "alpha", "run_length", "drift_alpha", "mature", "missing", "keep")
+    same = ("lens", "alpha", "run_length", "drift_alpha", "mature", "missing", "keep", "online")
     keywords = {name: options.pop(name) for name in same}
     keywords["n_resamples"] = options.pop("resamples")
     every, rows = options.pop("every"), options.pop("rows")

@@ -31,8 +31,8 @@ class Checked(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         state = "error" if self.reason else "failed" if self.failed else "passed"
-        place = self.place.strip() or "all rows"
-        return {"gate": self.gate, "place": place, "value": self.value, "limit": self.limit, "state": state}
+        where = self.place.strip() or "all rows"
+        return {"gate": self.gate, "place": where, "value": self.value, "limit": self.limit, "state": state}
 
 
 def passed(checked: Sequence[Checked]) -> list[str]:
@@ -41,8 +41,8 @@ def passed(checked: Sequence[Checked]) -> list[str]:
     for gate in dict.fromkeys(each.gate for each in checked):
         places = [each for each in checked if each.gate == gate]
         if not any(each.failed or each.reason for each in places):
-            one = str(places[0])
-            lines.append(one if len(places) == 1 else f"{gate} does not hold in any of {len(places)} places")
+            where = str(places[0])
+            lines.append(where if len(places) == 1 else f"{gate} does not hold in any of {len(places)} places")
     return lines
 
 

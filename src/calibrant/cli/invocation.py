@@ -37,9 +37,9 @@ class Invocation:
     """The settings of the configuration in use, by parameter."""
     files: FilesRead | None = None
 
-    def begin(self, options: Collection[str] = (), words: Sequence[str] = ()) -> None:
+    def begin(self, options: Collection[str] = (), arguments: Sequence[str] = ()) -> None:
         """Forget an earlier command."""
-        self.options, self.typed = options, {word.partition("=")[0] for word in words}
+        self.options, self.typed = options, {word.partition("=")[0] for word in arguments}
         self.configuration, self.settings, self.files = None, {}, None
 
 

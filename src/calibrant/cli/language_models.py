@@ -36,7 +36,7 @@ def open_source(
             with connect() as connection:
                 connection.register("answers", table.columns)
                 connection.execute("COPY (SELECT * FROM answers) TO $path (FORMAT parquet)", {"path": path})
-            yield [path], [_columns(one, table, event) for one in several], "parquet"
+            yield [path], [_columns(columns, table, event) for columns in several], "parquet"
 
 
 def _read(paths: list[str], format: str, label: str | None) -> AnswerTable:
@@ -72,12 +72,12 @@ def _read(paths: list[str], format: str, label: str | None) -> AnswerTable:
     return table
 
 
-def _columns(given: Columns, table: AnswerTable, event: bool) -> Columns:
+def _columns(columns: Columns, table: AnswerTable, event: bool) -> Columns:
     """The columns that a command reads: the choices, or the confidence and the correctness."""
-    label = given.label if given.label in table.columns else None
-    if any(name for _, name in score_options(given)):
-        own = "correct" if given.confidence or given.prob == "confidence" else "label"
-        return replace(given, label=label or (own if own in table.columns else "correct"))
+    label = columns.label if columns.label in table.columns else None
+    if any(name for _, name in score_options(columns)):
+        own = "correct" if columns.confidence or columns.prob == "confidence" else "label"
+        return replace(columns, label=label or (own if own in table.columns else "correct"))
     if table.classes is not None and label in (None, "label"):
-        return replace(given, label="label", probs="p_*")
-    return replace(given, label="correct", **{"prob" if event else "confidence": "confidence"})
+        return replace(columns, label="label", probs="p_*")
+    return replace(columns, label="correct", **{"prob" if event else "confidence": "confidence"})

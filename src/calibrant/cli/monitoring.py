@@ -8,10 +8,8 @@ from typing import Any
 import click
 
 from ..errors import ArgumentError
-from ..evaluation.certificates import load_certificate
 from ..monitoring.monitor import Monitor
 from ..monitoring.status import Alarm, MonitorStatus, Update
-from ..reporting.timeline import write_timeline
 from ..util.files import write_atomic
 from ..util.results import number
 from . import options
@@ -128,6 +126,8 @@ def status(
 @options.debug_option
 def report(store: str, out: str, title: str | None, last: int, group: str | None) -> None:
     """Write the timeline as an HTML report; an alarm does not change the exit code."""
+    from ..reporting.timeline import write_timeline  # the other commands draw nothing
+
     opened = Monitor.open(store)
     found = _status(opened, last, group)
     written = write_timeline(out, found, title=title or opened.name)
@@ -154,6 +154,8 @@ def certificate(store: str, certificate: str, as_json: bool) -> None:
     Exits with 3 once a bound is withdrawn, and names the window; a bound that holds is ever withdrawn with probability at most the level
     that the monitor was created with.
     """
+    from ..evaluation.certificates import load_certificate  # the other commands need none of what it imports
+
     status = Monitor.open(store).check_certificate(load_certificate(certificate))
     if as_json:
         print_json(status.to_dict())

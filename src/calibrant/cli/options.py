@@ -129,22 +129,24 @@ class WrittenOption(click.Option):
         self.kind = kind
 
 
-def _check_outputs(parameters: list[click.Parameter], given: dict[str, Any]) -> None:
+def _check_outputs(parameters: list[click.Parameter], values: dict[str, Any]) -> None:
     """Raise if an output would replace an input or another output; sketches may be merged into one of them."""
-    read = [given[name] for name in INPUTS if given.get(name)]
+    read = [values[name] for name in INPUTS if values.get(name)]
     inputs = [path for value in read for path in (value if isinstance(value, tuple) else (value,))]
     outputs: dict[str, str] = {}
     for option in parameters:
-        value = given.get(option.name or "")
+        value = values.get(option.name or "")
         if not isinstance(option, WrittenOption) or value in (None, "-"):
             continue
         for path in inputs:
             both = path != "-" and os.path.exists(path) and os.path.exists(value)
             if both and not value.endswith(".sketch") and os.path.samefile(path, value):
                 raise ArgumentError(option.opts[0], f"would overwrite the input {path}", "name another file")
-        other = next((name for name, path in outputs.items() if os.path.abspath(path) == os.path.abspath(value)), None)
-        if other is not None:
-            raise ArgumentError(option.opts[0], f"names the file of {other}", "name another file")
+        earlier = next(
+            (name for name, path in outputs.items() if os.path.abspath(path) == os.path.abspath(value)), None
+        )
+        if earlier is not None:
+            raise ArgumentError(option.opts[0], f"names the file of {earlier}", "name another file")
         outputs[option.opts[0]] = value
         check_replaceable(option.opts[0], value, option.kind)
 
@@ -329,28 +331,28 @@ def _bins(context: Any, parameter: Any, value: str | None) -> int | str | list[f
 
 def read_pairs(context: Any, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
     """Read an option of the form KEY=VALUE that can be repeated."""
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         key, sign, value = (part.strip() for part in text.partition("="))
         if not sign or not key:
             raise click.UsageError(f"{option.opts[0]}: {text!r} is not of the form {option.metavar}")
-        if key in found:
+        if key in pairs:
             raise click.UsageError(f"{option.opts[0]}: {key!r} was given twice; give it once")
-        found[key] = value
-    return found
+        pairs[key] = value
+    return pairs
 
 
 def _further(context: Any, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
     """Read ``--option``: numbers, true, false, null and lists as in JSON, and other values as text."""
     import json
 
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for key, value in read_pairs(context, option, texts).items():
         try:
-            found[key] = json.loads(value)
+            options[key] = json.loads(value)
         except (ValueError, RecursionError):
-            found[key] = value
-    return found
+            options[key] = value
+    return options
 
 
 def _binning(context: Any, parameter: Any, value: str | None) -> str | None:

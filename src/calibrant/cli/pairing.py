@@ -13,7 +13,6 @@ from ..input.convert import match_columns
 from ..input.expressions import lossless
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
-from ..monitoring.ingest import id_text
 from .rows import is_log, is_sketch, kind_of_all, on_disk, open_rows
 from .source import Source
 
@@ -44,18 +43,18 @@ def pair_rows(
     if ids is None:
         return on_same_rows(parts)
     name, values = ids
-    first = _places(files[0], name, values[0])
-    places = {}
+    first = _rows_by_id(files[0], name, values[0])
+    rows_of = {}
     for model, file, own in zip(parts, files, values, strict=True):
-        known = _places(file, name, own)
+        known = _rows_by_id(file, name, own)
         alone = next((id for id in own if id not in first), None)
         if alone is not None:
-            raise _unpaired(f"{name} {_shown(alone)} is in {file} and not in {files[0]}")
+            raise _pairing_error(f"{name} {_short_id(alone)} is in {file} and not in {files[0]}")
         if len(known) < len(first):
             alone = next(id for id in first if id not in known)
-            raise _unpaired(f"{name} {_shown(alone)} is in {files[0]} and not in {file}")
-        places[model] = np.array([first[id] for id in own], np.int64)
-    together = on_same_rows(parts, places)
+            raise _pairing_error(f"{name} {_short_id(alone)} is in {files[0]} and not in {file}")
+        rows_of[model] = np.array([first[id] for id in own], np.int64)
+    together = on_same_rows(parts, rows_of)
     one, *others = together.values()
     for other, file in zip(others, files[1:], strict=True):
         if one.labels is None or other.labels is None or one.classes != other.classes:
@@ -64,27 +63,27 @@ def pair_rows(
         if len(differ):
             kept = one.kept if one.dropped is None else one.dropped.kept
             row = differ[0] if kept is None else np.flatnonzero(kept)[differ[0]]
-            raise _unpaired(f"{name} {_shown(values[0][row])} has different labels in {files[0]} and {file}")
+            raise _pairing_error(f"{name} {_short_id(values[0][row])} has different labels in {files[0]} and {file}")
     return together
 
 
-def _places(file: str, name: str, ids: Sequence[Any]) -> dict[Any, int]:
+def _rows_by_id(file: str, name: str, ids: Sequence[Any]) -> dict[Any, int]:
     """The row of each id."""
-    places: dict[Any, int] = {}
+    rows: dict[Any, int] = {}
     for row, id in enumerate(ids):
         if id is None:
-            raise _unpaired(f"{name} is missing in a row of {file}")
-        if places.setdefault(id, row) != row:
-            raise _unpaired(f"{name} {_shown(id)} is in several rows of {file}")
-    return places
+            raise _pairing_error(f"{name} is missing in a row of {file}")
+        if rows.setdefault(id, row) != row:
+            raise _pairing_error(f"{name} {_short_id(id)} is in several rows of {file}")
+    return rows
 
 
-def _unpaired(problem: str) -> ArgumentError:
+def _pairing_error(problem: str) -> ArgumentError:
     remedy = "name a column that has one id for each row, the same in every file"
     return ArgumentError("--id", problem, remedy)
 
 
-def _shown(id: Any) -> str:
+def _short_id(id: Any) -> str:
     return repr(id if len(id) <= 40 else f"{id[:40]}...")
 
 
@@ -106,6 +105,8 @@ def _ids(sources: Sequence[Source], column: str | None) -> tuple[str, list[list[
             columns = [next(name for name in rows.names if name.lower() == column) for rows in opened]
         else:
             columns = [match_columns(rows.names, [column], "--id")[0] for rows in opened]
+        from ..monitoring.ingest import id_text  # a report on one file needs none of what it imports
+
         values = []
         for rows, name in zip(opened, columns, strict=True):
             sql = f"nullif(CAST({lossless(name, rows.types[name])} AS VARCHAR), '')"

@@ -107,7 +107,7 @@ def _sniff(path: Path) -> str:
 @contextmanager
 def open_rows(
     paths: list[str],
-    shown: str,
+    name: str,
     kind: str,
     *,
     where: str | None = None,
@@ -116,7 +116,7 @@ def open_rows(
 ) -> Iterator[Rows]:
     """Open files as `reading.open_rows` does, and note them, so that later errors name their lines."""
     remember_read(paths, kind, where)
-    with reading.open_rows(paths, kind, shown, where=where, table=table, argument="--where", numbered=numbered) as rows:
+    with reading.open_rows(paths, kind, name, where=where, table=table, argument="--where", numbered=numbered) as rows:
         yield rows
 
 

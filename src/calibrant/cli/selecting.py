@@ -40,7 +40,7 @@ class MetricOptions(NamedTuple):
         if self.further and len(metrics) > 1:
             raise ArgumentError("--option", "applies to one metric", "use --metric")
         stated = {"lens": self.lens, "bins": self.bins, "binning": self.binning}
-        found = {name: value for name, value in stated.items() if value is not None}
+        options = {name: value for name, value in stated.items() if value is not None}
         for key, value in self.further.items():
             name, dot, option = key.rpartition(".")
             if dot and metric_named(name, "--option").id != metrics[0].id:
@@ -48,8 +48,8 @@ class MetricOptions(NamedTuple):
             if option not in metrics[0].options:
                 known = ", ".join(metrics[0].options) or "none"
                 raise ArgumentError("--option", f"{metrics[0].id} has no {option!r}", f"the options are {known}")
-            found[option] = value
-        return found
+            options[option] = value
+        return options
 
 
 class Draws(NamedTuple):

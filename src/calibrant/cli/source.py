@@ -75,9 +75,9 @@ class Source:
         parts = _load(self, several)
         _order_classes(parts, named=self.classes is not None)
         found = []
-        for place, keywords in enumerate(parts):
+        for index, keywords in enumerate(parts):
             by_place, label = keywords.pop("by_place"), keywords.pop("label_name")
-            if by_place and not place and self.classes is None and self.pos_label is None:
+            if by_place and not index and self.classes is None and self.pos_label is None:
                 note_positive(keywords["classes"])
             keywords |= {"normalize": self.normalize, "clip": self.clip}
             predictions = Predictions(**named_classes(keywords, self.classes, self.pos_label))
@@ -113,7 +113,7 @@ def _load(source: Source, several: list[Columns]) -> list[dict[str, Any]]:
                 replace(source, columns=columns),
                 paths,
                 kind,
-                partial(_wanted, columns),
+                partial(_wanted_columns, columns),
             )
             for columns in several
         ]
@@ -173,8 +173,10 @@ def complete(
         mask = missing_rows(arrays[name], texts=argument not in ("y_true", "groups", "by"))
         if argument == "y_true":
             absent = missing_labels(arrays[name], mask, known)
+            texts = _distinct_texts(arrays[name][~absent])
+            plain = texts and (as_booleans(texts) is not None or _are_numbers(names_as_written(texts).values()))
             # Without the option, a text such as NA may be a class, unless the other labels are numbers or yes and no.
-            mask = absent if drop or _plain_labels(arrays[name][~absent]) else mask
+            mask = absent if drop or plain else mask
         if mask.any():
             missing[name] = (argument, mask)
     masks = [mask for _, mask in missing.values()]
@@ -192,15 +194,9 @@ def complete(
     return kept, dropped
 
 
-def _plain_labels(labels: Any) -> bool:
-    """Whether labels are numbers or words for true and false, as text."""
-    seen = _distinct_texts(labels)
-    return bool(seen) and (as_booleans(seen) is not None or _are_numbers(names_as_written(seen).values()))
-
-
 def _roles(read: _Read, columns: Columns) -> dict[str, str]:
     """The arguments that the columns are read for."""
-    label, *others = _wanted(columns, read.existing)
+    label, *others = _wanted_columns(columns, read.existing)
     special = {columns.weight: "sample_weight", columns.counts: "counts"}
     own = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
     return own | {factor_key(factor): "groups" for each in read.by for factor in each if factor_key(factor) not in own}
@@ -238,7 +234,7 @@ def expression_columns(rows: Rows, factor: Factor) -> list[str]:
     return check_expression(rows.connection, factor.column, "--by") if factor.kind == "expression" else [factor.column]
 
 
-def _wanted(columns: Columns, existing: list[str]) -> list[str]:
+def _wanted_columns(columns: Columns, existing: list[str]) -> list[str]:
     label, scores = find_columns(existing, with_logits(columns, existing))
     extra = [name for name in (columns.weight, columns.counts) if name]
     for option, name in (("--weight", columns.weight), ("--counts", columns.counts)):
@@ -297,12 +293,12 @@ def named_classes(keywords: dict[str, Any], classes: str | None, pos_label: str 
     several = getattr(keywords["y_prob"], "ndim", 2) == 2
     own = list(keywords.get("classes", ())) if several else []
     if classes is not None:
-        given = like_labels([name.strip() for name in classes.split(",")], keywords["y_true"])
-        if len(own) == 2 and [str(name) for name in given] == [str(name) for name in reversed(own)]:
+        names = like_labels([name.strip() for name in classes.split(",")], keywords["y_true"])
+        if len(own) == 2 and [str(name) for name in names] == [str(name) for name in reversed(own)]:
             keywords["y_prob"] = keywords["y_prob"][:, ::-1]
-            own = given
-        check_class_order(given, own, "--classes")
-        keywords["classes"] = own = given
+            own = names
+        check_class_order(names, own, "--classes")
+        keywords["classes"] = own = names
     if pos_label is not None:
         positive = like_labels([pos_label], keywords["y_true"])[0]
         if len(own) != 2:
@@ -376,8 +372,8 @@ def label_classes(labels: Any, of_columns: list[Any] | None) -> tuple[Any, list[
         return labels, of_columns
     truth = as_booleans(seen)
     if truth is None:
-        place = positive_of(seen) if of_columns is None else None
-        return labels, of_columns if place is None else [seen[1 - place], seen[place]]
+        positive = positive_of(seen) if of_columns is None else None
+        return labels, of_columns if positive is None else [seen[1 - positive], seen[positive]]
     turned = [False, True] if of_columns is None else as_booleans(of_columns)
     numbered = of_columns is not None and all(isinstance(name, int) for name in of_columns)
     several = len(set(truth)) < len(seen)
@@ -463,9 +459,11 @@ def _equality(text: str, names: list[str]) -> str | None:
     sides = [known.get(side, known.get(side.lower(), "")) for side in sides]
     if len(sides) != 2 or not all(sides):
         return None
-    one, other = map(quoted, sides)
-    numbers = f"TRY_CAST({one} AS DOUBLE) = TRY_CAST({other} AS DOUBLE)"
+    left, right = map(quoted, sides)
+    numbers = f"TRY_CAST({left} AS DOUBLE) = TRY_CAST({right} AS DOUBLE)"
     # Doubles do not distinguish integers of more than 15 digits.
-    integers = f"TRY_CAST({one} AS HUGEINT) = TRY_CAST({other} AS HUGEINT)"
-    numbers = f"CASE WHEN abs(TRY_CAST({one} AS DOUBLE)) < 1e15 THEN {numbers} ELSE coalesce({integers}, {numbers}) END"
-    return f"coalesce({numbers}, trim(CAST({one} AS VARCHAR)) = trim(CAST({other} AS VARCHAR)))"
+    integers = f"TRY_CAST({left} AS HUGEINT) = TRY_CAST({right} AS HUGEINT)"
+    numbers = (
+        f"CASE WHEN abs(TRY_CAST({left} AS DOUBLE)) < 1e15 THEN {numbers} ELSE coalesce({integers}, {numbers}) END"
+    )
+    return f"coalesce({numbers}, trim(CAST({left} AS VARCHAR)) = trim(CAST({right} AS VARCHAR)))"

@@ -129,14 +129,14 @@ def not_streamed(source: Source) -> str | None:
 
 def _merge_sketches(files: tuple[str, ...], source: Source) -> Sketches:
     """Merge files of sketches, which have neither columns nor rows to select."""
-    other = next((file for file in files if not is_sketch(file)), None)
-    if other is not None:
+    unsketched = next((file for file in files if not is_sketch(file)), None)
+    if unsketched is not None:
         raise FileError(
-            other, f"cannot be combined with {SKETCH} files", f"scan it separately, then merge the {SKETCH} files"
+            unsketched, f"cannot be combined with {SKETCH} files", f"scan it separately, then merge the {SKETCH} files"
         )
-    given = next((name for name in source.given if not is_configured(name)), None)
-    if given is not None:
-        raise ArgumentError(_option(given), f"applies to rows, and {files[0]} is a sketch", "give it to scan")
+    option = next((name for name in source.given if not is_configured(name)), None)
+    if option is not None:
+        raise ArgumentError(_option(option), f"applies to rows, and {files[0]} is a sketch", "give it to scan")
     first, *others = paths_of(files)
     total = Sketches.read(first)
     for file in others:
@@ -159,14 +159,14 @@ def class_list(names: str) -> list[Any]:
 
 def _merge_cells(files: tuple[str, ...], source: Source) -> Sketches:
     """Merge the results of queries that `calibrant sql` printed."""
-    given = next((name for name in source.given if name != "drop_missing" and not is_configured(name)), None)
-    if given is not None:
-        raise ArgumentError(_option(given), "applies to rows, and --cells reads sums", "give it to `calibrant sql`")
+    option = next((name for name in source.given if name != "drop_missing" and not is_configured(name)), None)
+    if option is not None:
+        raise ArgumentError(_option(option), "applies to rows, and --cells reads sums", "give it to `calibrant sql`")
     total: Sketches | None = None
     for file in paths_of(files):
         try:
-            found = Sketches.from_cells(file, missing="drop" if source.drop_missing else "raise")
-            total = found if total is None else total.merge(found)
+            sketches = Sketches.from_cells(file, missing="drop" if source.drop_missing else "raise")
+            total = sketches if total is None else total.merge(sketches)
         except CalibrantError as error:
             changes: dict[str, Any] = {"argument": file} if error.argument in ("table", "other") else {"source": file}
             raise error.replaced(**changes) from None

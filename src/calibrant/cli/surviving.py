@@ -113,12 +113,12 @@ def _load(source: Source, time: str, event: str) -> tuple[dict[str, Any], GroupC
     """Arguments for `survival_summary`, the groups of ``--by``, and what was dropped."""
 
     def choose(existing: list[str]) -> list[str]:
-        return list(_named(existing, source.columns, time, event).values())
+        return list(_columns_by_argument(existing, source.columns, time, event).values())
 
     with on_disk(source.file) as paths:
         kind = kind_of_all(paths, source.format)
         read = read_columns(source, paths, kind, choose)
-    named = _named(read.existing, source.columns, time, event)
+    named = _columns_by_argument(read.existing, source.columns, time, event)
     every = list(dict.fromkeys(factor for each in read.by for factor in each))
     roles = {name: word for word, name in named.items()}
     roles |= {factor_key(factor): "by" for factor in every}
@@ -129,7 +129,7 @@ def _load(source: Source, time: str, event: str) -> tuple[dict[str, Any], GroupC
     return {word: arrays[name] for word, name in named.items()}, groups, dropped
 
 
-def _named(existing: list[str], columns: Columns, time: str, event: str) -> dict[str, str]:
+def _columns_by_argument(existing: list[str], columns: Columns, time: str, event: str) -> dict[str, str]:
     """The columns by argument."""
     prob = columns.prob
     if prob is None:

@@ -112,7 +112,7 @@ class Table:
         for name in names:
             if name.lower() in taken:
                 raise ColumnError(name, "the file already has this column", "remove it, or name other columns")
-        added = {f"c{place}": np.array(column, np.float64) for place, column in enumerate(columns)}
+        added = {f"c{index}": np.array(column, np.float64) for index, column in enumerate(columns)}
         if len(names) == len(columns):
             new = ", ".join(f"{c} AS {quoted(name)}" for c, name in zip(added, names, strict=True))
         else:  # one column holds a list
@@ -127,11 +127,6 @@ class Table:
                 raise FileError(out, f"cannot be written: {first_line(error)}", "choose another format") from error
         return Path(out)
 
-    def _row_numbers(self) -> Any:
-        """The numbers of the rows of a text file, before any was left out."""
-        query = f"SELECT {quoted(NUMBER)} FROM rows_read"  # noqa: S608 - a constant
-        return self.rows.connection.execute(query).fetchnumpy()[NUMBER]
-
     def _joined(self, added: dict[str, Any], new: str, *, typed: bool) -> str:
         """A query for all columns and the new ones; columns of text files keep their text, unless `typed` and a type is lossless."""
         rows, connection = self.rows, self.rows.connection
@@ -139,7 +134,8 @@ class Table:
             connection.register("rows_added", added)
             return f"SELECT rows_kept.*, {new} FROM rows_kept POSITIONAL JOIN rows_added"  # noqa: S608 - quoted names
         number = quoted(NUMBER)
-        connection.register("rows_added", {NUMBER: np.array(self._row_numbers(), np.int64), **added})
+        numbers = connection.execute(f"SELECT {number} FROM rows_read").fetchnumpy()[NUMBER]  # noqa: S608 - a constant
+        connection.register("rows_added", {NUMBER: np.array(numbers, np.int64), **added})
         # An empty field is missing, two quotes are an empty text.
         options = () if rows.kind == "json" else ("allow_quoted_nulls = false",)
         written = number_rows(read_call(connection, rows.kind, rows.paths, *options), NUMBER)
@@ -171,7 +167,7 @@ def open_table(source: Source, *, to_write: bool = False, label_required: bool =
         numbered = NUMBER if to_write and kind in PRINTED else None
         with open_rows(paths, file, kind, where=where, table=source.table, numbered=numbered) as every:
             columns = with_logits(columns, every.names)
-            rows = _computed(every, columns, with_label=not to_write, label_required=label_required)
+            rows = _with_expressions(every, columns, with_label=not to_write, label_required=label_required)
             scores = _scores(rows.names, columns, label_required)
             used = [*scores, *([] if numbered is None else [NUMBER])] if to_write else rows.names
             connection = rows.connection
@@ -186,7 +182,7 @@ def open_table(source: Source, *, to_write: bool = False, label_required: bool =
             yield _table(replace(rows, sql="rows_read"), scores, columns, every if to_write else None)
 
 
-def _computed(rows: Rows, columns: Columns, *, with_label: bool, label_required: bool) -> Rows:
+def _with_expressions(rows: Rows, columns: Columns, *, with_label: bool, label_required: bool) -> Rows:
     """The rows with the columns of expressions; a label that is not required may refer to columns that are not there yet."""
     without = replace(columns, label=None)
     if not with_label:

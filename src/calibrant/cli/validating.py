@@ -33,13 +33,13 @@ def run(out: str | None, deep: bool, only: str | None, as_json: bool) -> bool:
     rows, sources and result, and states versions and checksums, size, power and coverage, and the known limits. The same installation
     gives the same bytes. Exits with 1 if a row fails.
     """
-    found = validate(deep=deep, only=only)
+    dossier = validate(deep=deep, only=only)
     if out is not None:
-        found.save(out)
+        dossier.save(out)
     if as_json:
-        print_json(found.to_dict())
+        print_json(dossier.to_dict())
     else:
-        print_lines(repr(found).split("\n"))
+        print_lines(repr(dossier).split("\n"))
     if out is not None:
         say(f"Wrote {out}", err=as_json)
-    return not found.passed
+    return not dossier.passed

@@ -88,10 +88,10 @@ class Outcome:
 
     def sentences(self) -> list[str]:
         """The results in words."""
-        given = rows_in(self.validation)
+        rows = rows_in(self.validation)
         kept = f", {self.held_out:,} for the threshold" if self.held_out else ""
         lines = [
-            f"{given:,} validation rows ({given - self.held_out:,} for the calibrator{kept}), {rows_in(self.test):,} test rows."
+            f"{rows:,} validation rows ({rows - self.held_out:,} for the calibrator{kept}), {rows_in(self.test):,} test rows."
         ]
         for name, part in (("Validation", self.validation), ("Test", self.test)):
             lines += [] if part.dropped is None else [f"{name} data: {part.dropped}."]
@@ -102,10 +102,10 @@ class Outcome:
             lines.append(f"On the test data: {'; '.join(means_of(self.before.header))}.")
         else:
             lines += [
-                f"{when}: {'; '.join(means_of(found.header))}."
-                for when, found in (("Before", self.before), ("After", self.after))
+                f"{when}: {'; '.join(means_of(evaluation.header))}."
+                for when, evaluation in (("Before", self.before), ("After", self.after))
             ]
-            lines += [_change(change) for change in self.changes]
+            lines += [_describe_change(change) for change in self.changes]
         return lines + self._threshold()
 
     def choice(self) -> str:
@@ -190,7 +190,7 @@ def run(
     target["guarantee"] = check_fraction(options["guarantee"], "--guarantee")
     _check_files(validation, test, out)
     outcome, described = options["outcome"], {name: options[name] for name in ("outcome", "metadata")}
-    asked = Settings(
+    settings = Settings(
         metrics=names,
         level=level,
         n_resamples=draws.resamples,
@@ -206,8 +206,8 @@ def run(
     method = result.found.method
     named = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
     title = f"{named['test']}, {'not recalibrated' if method == 'none' else f'recalibrated ({method})'}"
-    given = {**named, **used_configuration(), "calibration method": method}
-    page = _report(result, replace(asked, title=title), fit["folds"], given)
+    parameters = {**named, **used_configuration(), "calibration method": method}
+    page = _report(result, replace(settings, title=title), fit["folds"], parameters)
     content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
     folder = _write(out, result, page, content, source, options["preprocessing"])
     after = content["after"]
@@ -223,8 +223,8 @@ def run(
         print_lines(result.after.notes())
         print_lines(["", *result.sentences(), f"Wrote {', '.join(WRITTEN)} in {folder}."])
 
-    shown = content if as_json else show
-    return gates.conclude(checked, f"calibrant run {named['test']}", shown)
+    output = content if as_json else show
+    return gates.conclude(checked, f"calibrant run {named['test']}", output)
 
 
 def _check_files(validation: str, test: str, out: str) -> None:
@@ -233,9 +233,9 @@ def _check_files(validation: str, test: str, out: str) -> None:
         raise ArgumentError("-", "standard input can be read only once, and two files are required", "name both files")
     for name, kind in WRITTEN.items():
         target = Path(out) / name
-        for given in (validation, test):
-            if target.exists() and Path(given).exists() and target.samefile(given):
-                raise ArgumentError("--out", f"would overwrite the input {given}", "name another folder")
+        for path in (validation, test):
+            if target.exists() and Path(path).exists() and target.samefile(path):
+                raise ArgumentError("--out", f"would overwrite the input {path}", "name another folder")
         options.check_replaceable("--out", target, kind)
 
 
@@ -272,34 +272,37 @@ def _measure(
     """Fit a calibrator on validation data, and evaluate the test data before and after it."""
     if test.k != validation.k:
         raise ArgumentError("--test", f"has {test.k} classes, and the validation data have {validation.k}")
-    place = np.random.default_rng(fit["seed"]).permutation(validation.n)
+    order = np.random.default_rng(fit["seed"]).permutation(validation.n)
     held_out = int(hold_out * validation.n)
-    kept = validation.take(np.sort(place[:held_out])) if held_out else None
-    found = fit_calibrator(validation.take(np.sort(place[held_out:])), **fit)
+    kept = validation.take(np.sort(order[:held_out])) if held_out else None
+    recalibration = fit_calibrator(validation.take(np.sort(order[held_out:])), **fit)
     same = Scores(validation).fingerprint == Scores(test).fingerprint
-    mapped = calibrated(test, found.calibrator)
+    mapped = calibrated(test, recalibration.calibrator)
     if same and kept is not None:  # the calibrator itself warns only of the rows that it was fitted on
         warn_caller(SAME_ROWS, InSampleWarning)
     draws = {"level": evaluation["level"], "n_resamples": evaluation["n_resamples"], "rng": evaluation["rng"]}
+    plain = rows_summing_to_one(test)
     # Without a calibrator both sides are equal up to rounding, which is not to be compared.
-    changed = None if found.method == "none" else mapped
+    sides = {"after": plain if recalibration.method == "none" else mapped, "before": plain}
     tasks: list[Callable[[], Any]] = [partial(evaluate, p, **evaluation) for p in (test, mapped)]
-    tasks += [partial(_compared, test, changed, metric, draws) for metric in COMPARED]
+    tasks += [partial(compare, sides, metric=metric, **draws) for metric in COMPARED]
     before, after, *changes = run_all(tasks, test.n * test.k)
-    chosen, seen, without = _threshold(kept, found, mapped, target)
+    chosen, seen, without = _threshold(kept, recalibration, mapped, target)
     apart = 0 if kept is None else rows_in(kept)
-    return Outcome(validation, apart, test, mapped, found, before, after, tuple(changes), chosen, seen, without, same)
+    return Outcome(
+        validation, apart, test, mapped, recalibration, before, after, tuple(changes), chosen, seen, without, same
+    )
 
 
 def _threshold(
-    kept: Predictions | None, found: Recalibration, mapped: Predictions, target: dict[str, Any]
+    kept: Predictions | None, recalibration: Recalibration, mapped: Predictions, target: dict[str, Any]
 ) -> tuple[ThresholdChoice | None, ThresholdChoice | None, str]:
     """The threshold on rows held out from fitting, the same on the test data, and why there is none."""
     chosen = seen = None
     if kept is None:
         return chosen, seen, ""
     try:
-        chosen = choose_threshold(calibrated(kept, found.calibrator), **target)
+        chosen = choose_threshold(calibrated(kept, recalibration.calibrator), **target)
         if chosen.threshold is not None:
             level = target["guarantee"]
             seen = choose_threshold(mapped, method="fixed", grid=chosen.threshold, guarantee=level)
@@ -312,50 +315,45 @@ def _threshold(
     return chosen, seen, ""
 
 
-def _compared(before: Predictions, after: Predictions | None, metric: str, draws: dict[str, Any]) -> Comparison:
-    plain = rows_summing_to_one(before)
-    return compare({"after": plain if after is None else after, "before": plain}, metric=metric, **draws)
-
-
-def _change(found: Comparison) -> str:
-    moved = found["after", "before"]
+def _describe_change(comparison: Comparison) -> str:
+    moved = comparison["after", "before"]
     word = "fell" if moved.difference < 0 else "rose"
-    values = f"{number(found.values['before'])} to {number(found.values['after'])}"
+    values = f"{number(comparison.values['before'])} to {number(comparison.values['after'])}"
     if not math.isfinite(moved.difference):
-        return f"{found.metric} {word} from {values}."
+        return f"{comparison.metric} {word} from {values}."
     chance = "" if moved.low > 0 or moved.high < 0 else ", not significant"
     low, high = (-moved.high, -moved.low) if word == "fell" else (moved.low, moved.high)
-    return f"{found.metric} {word} from {values} (by [{number(low)}, {number(high)}] at {level_text(found.level)}{chance})."
+    return f"{comparison.metric} {word} from {values} (by [{number(low)}, {number(high)}] at {level_text(comparison.level)}{chance})."
 
 
-def _report(outcome: Outcome, asked: Settings, folds: int, given: dict[str, Any]) -> Report:
+def _report(outcome: Outcome, settings: Settings, folds: int, parameters: dict[str, Any]) -> Report:
     """The report of the test data after recalibration, with what it changed; calibrators and threshold are those of the validation data."""
-    found = build(outcome.mapped, asked, given, outcome.after)
-    heads = zip(_heads(outcome.before), _heads(outcome.after), strict=True)
+    report = build(outcome.mapped, settings, parameters, outcome.after)
+    heads = zip(_summary_rows(outcome.before), _summary_rows(outcome.after), strict=True)
     changes = [Change(name, old, None, None, new, None, None) for (name, old), (_, new) in heads]
     for old, new in zip(outcome.before.results, outcome.after.results, strict=False):
         changes.append(Change(old.metric, old.value, old.low, old.high, new.value, new.low, new.high))
     unchanged = outcome.found.method == "none"
     without = outcome.without or ("" if outcome.held_out else "no validation data were kept for it")
     return replace(
-        found,
+        report,
         before_after=BeforeAfter(
             tuple(outcome.sentences()),
             tuple(changes),
             ()
             if unchanged
             else tuple(compared_metric(choose_metrics(each.metric)[0], each) for each in outcome.changes),
-            asked.known_level,
-            None if unchanged else charts_of(outcome.test, asked),
+            settings.known_level,
+            None if unchanged else charts_of(outcome.test, settings),
         ),
         recalibration=calibrators_of(outcome.found, folds),
-        threshold=threshold_of(outcome.chosen, outcome.seen, found.threshold.guarantee, without, CHOSEN),
+        threshold=threshold_of(outcome.chosen, outcome.seen, report.threshold.guarantee, without, CHOSEN),
     )
 
 
-def _heads(found: Evaluation) -> list[tuple[str, float | None]]:
+def _summary_rows(evaluation: Evaluation) -> list[tuple[str, float | None]]:
     """The rows above the metrics: for two classes those of the positive class; accuracy and confidence."""
-    header = found.header
+    header = evaluation.header
     rows = [("accuracy", header.accuracy), ("mean confidence", header.mean_confidence)]
     if header.event_mean_score is not None:
         name = header.outcome or "the positive class"

@@ -11,9 +11,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from ..errors import ArgumentError, CalibrantError, CalibrantWarning, UndefinedMetricError, warn_caller
 from ..evaluation.discrimination import auroc, average_precision
+from ..inference.intervals import is_error
 from ..inference.replicates import many
 from ..inference.resampling import FEW_GROUPS
 from ..inference.seeds import seed_of
@@ -40,6 +42,8 @@ Indices = NDArray[np.intp]
 Method = Literal["bootstrap", "cross_validation"]
 
 METHODS = ("bootstrap", "cross_validation")
+# Of the normal distribution, for limits of 95%.
+QUANTILE = 1.959963984540054
 CLINICAL = ("auroc", "brier", "fixed_slope_intercept", "cox_slope", "oe", "ici")
 SEVERAL_CLASSES = ("auroc", "brier", "nll")
 # Points of the curve, and the rows beyond its ends, as in rms::calibrate.
@@ -50,11 +54,22 @@ MEMORISED, FORGOTTEN = 0.99, 0.05
 MOST_FAILED = 0.1
 
 
+class Scale(NamedTuple):
+    """A scale on which the errors of a statistic are about normal, and the way back."""
+
+    to: Callable[[Any], Any]
+    back: Callable[[Any], Any]
+
+
+IDENTITY, LOG, LOGIT = Scale(np.asarray, np.asarray), Scale(np.log, np.exp), Scale(special.logit, special.expit)
+
+
 class Statistic(NamedTuple):
-    """A statistic of predictions: its name and its formula."""
+    """A statistic of predictions: its name, its formula, and the scale of its limits (None: no limits)."""
 
     name: str
     formula: Callable[[Predictions], float]
+    scale: Scale | None = IDENTITY
 
 
 def _oe(p: Predictions) -> float:
@@ -63,9 +78,9 @@ def _oe(p: Predictions) -> float:
 
 # Statistics that are not metrics of the catalogue, by the names that they may be given.
 NAMED = {
-    **dict.fromkeys(("auroc", "c", "c_statistic"), Statistic("auroc", auroc)),
-    "average_precision": Statistic("average_precision", average_precision),
-    **dict.fromkeys(("oe", "o/e"), Statistic("oe", _oe)),
+    **dict.fromkeys(("auroc", "c", "c_statistic"), Statistic("auroc", auroc, LOGIT)),
+    "average_precision": Statistic("average_precision", average_precision, LOGIT),
+    **dict.fromkeys(("oe", "o/e"), Statistic("oe", _oe, LOG)),
 }
 
 
@@ -91,11 +106,13 @@ class OptimismRow:
         Number of resamples (of cross-validation: of repeats) in which the metric was defined.
     error : float or None
         Standard error of `optimism` due to the number of resamples; None for fewer than two.
+    low, high : float or None
+        95% limits of the performance of the model in the population; None for cross-validation and for errors such as `ici`, which are 0 at best.
 
     Examples
     --------
     >>> from calibrant.clinical import OptimismRow
-    >>> OptimismRow("cox_slope", 1.0, 1.0, 0.8, 0.2, 0.8, 200, 0.01).corrected
+    >>> OptimismRow("cox_slope", 1.0, 1.0, 0.8, 0.2, 0.8, 200, 0.01, 0.5, 1.1).corrected
     0.8
     """
 
@@ -107,6 +124,8 @@ class OptimismRow:
     corrected: float | None
     n: int
     error: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,7 +174,7 @@ class OptimismCurve(Result):
     def _table(self) -> tuple[list[str], list[list[str]]]:
         columns = self._columns()
         rows = zip(*columns.values(), strict=True)
-        return list(columns), [[*(number(value) for value in row[:3]), str(row[3])] for row in rows]
+        return list(columns), [[*map(number, row[:3]), str(row[3])] for row in rows]
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,7 +210,7 @@ class InternalValidation(Result):
     """
 
     _hidden = ("estimator",)
-    _numeric = (1, 2, 3, 4, 5, 6)
+    _numeric = (1, 2, 3, 4, 5, 6, 7)
 
     rows: tuple[OptimismRow, ...]
     method: str
@@ -224,8 +243,8 @@ class InternalValidation(Result):
         return f"Internal validation by {how}, {self.n_resamples:,} refits; {self.n:,} rows{whose}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        return ["metric", "apparent", "optimism", "corrected", "error", "resamples"], [
-            [r.metric, number(r.apparent), number(r.optimism), number(r.corrected), number(r.error), str(r.n)]
+        return ["metric", "apparent", "optimism", "corrected", "low", "high", "error", "resamples"], [
+            [r.metric, *map(number, (r.apparent, r.optimism, r.corrected, r.low, r.high, r.error)), str(r.n)]
             for r in self.rows
         ]
 
@@ -277,7 +296,7 @@ def internal_validation(
     Returns
     -------
     InternalValidation
-        Result with ``rows`` (``apparent``, ``optimism``, ``corrected`` of each metric; ``result["cox_slope"]`` is one of them), ``curve``,
+        Result with ``rows`` (``apparent``, ``optimism``, ``corrected``, ``low``, ``high`` of each metric; ``result["cox_slope"]`` is one of them), ``curve``,
         ``failures``, ``warned``, ``note`` and ``estimator`` (fitted on all rows).
 
     Raises
@@ -313,6 +332,13 @@ def internal_validation(
 
     For two classes the calibration curve (LOWESS) is corrected in the same manner at each risk, as by ``rms::calibrate``, and truncated to [0, 1].
 
+    The 95% limits of the bootstrap are :math:`\pm 1.96 s` about the corrected value, on the logit scale for the C statistic and the average precision,
+    on that of logarithms for positive metrics such as the Brier score and O/E. :math:`s` is the larger of two standard deviations over the resamples:
+    that of the optimism :math:`\theta(m_b, d_b) - \theta(m_b, d)`, which is the error of the apparent value, and that of :math:`\theta(m, d_b)`, the error
+    of a value on this number of rows. They are about the model fitted on all rows, and were simulated for logistic models with 20 to 150
+    events (:doc:`/thin-data`); a model that memorises its rows needs cross-validation, which has no limits. The curve has none: limits of this kind
+    contained it at low and high risks too rarely.
+
     The linear algebra (BLAS) of the refits uses one thread, if threadpoolctl is installed, as it is with scikit-learn.
 
     References
@@ -333,9 +359,9 @@ def internal_validation(
     >>> model = LogisticRegression(C=np.inf)
     >>> cal.clinical.internal_validation(model, X, y, metrics=["auroc", "cox_slope"], resamples=100, rng=0)
     Internal validation by bootstrap, 100 refits; 150 rows, 91 with the event True
-    metric     apparent  optimism  corrected     error  resamples
-    auroc        0.7826   0.06632     0.7163  0.003553        100
-    cox_slope    1.0000    0.3113     0.6887   0.01326        100
+    metric     apparent  optimism  corrected     low    high     error  resamples
+    auroc        0.7826   0.06632     0.7163  0.6159  0.7990  0.003553        100
+    cox_slope    1.0000    0.3113     0.6887  0.3313   1.046   0.01326        100
     """
     check_choice(method, "method", METHODS)
     check_estimator(estimator)
@@ -390,12 +416,20 @@ def _statistic(metric: Any) -> Statistic:
         return NAMED[metric.lower()]
     if isinstance(metric, (str, Metric)):
         known = catalogue[metric]
-        return Statistic(known.id, lambda p: known.of(p)[0])
+        return Statistic(known.id, lambda p: known.of(p)[0], _scale(known))
     if not callable(metric):
         problem = f"must be names, metrics or functions of (y_true, y_prob); got {metric!r}"
         raise ArgumentError("metrics", problem, "for example ['auroc']")
     name = getattr(metric, "__name__", type(metric).__name__)
     return Statistic(name, lambda p: float(metric(np.asarray(p.labels), np.asarray(p.probs))))
+
+
+def _scale(metric: Metric) -> Scale | None:
+    """The scale of a metric's limits by its range; errors of calibration, 0 at best, are far from normal near 0 and have none."""
+    if is_error(metric):
+        return None
+    low, high = metric.range
+    return IDENTITY if low != 0 else LOGIT if high == 1 else LOG
 
 
 def _value(statistic: Statistic, p: Predictions, strict: bool = False) -> tuple[float, str]:
@@ -429,8 +463,8 @@ class _Refits:
     def __init__(self, estimator: Any, data: TrainingRows, statistics: list[Statistic]) -> None:
         self.data, self.statistics, self.has_curve = data, statistics, data.k == 2
         self.fit = fit_of(estimator, data)
-        self.fitted, probs = self.fit(np.arange(data.n))
-        self.predictions = data.predictions(probs)
+        self.fitted, self.probs = self.fit(np.arange(data.n))
+        self.predictions = data.predictions(self.probs)
         if self.has_curve:
             ordered = np.sort(np.asarray(self.predictions.probs))
             cut = BEYOND if len(ordered) > 2 * BEYOND + 2 else 0
@@ -443,6 +477,8 @@ class _Refits:
         self.worked = 0
         self.training: list[Floats] = []
         self.test: list[Floats] = []
+        self.resampled: list[Floats] = []
+        """Values of the model fitted on all rows, on the rows of each resample."""
         self.outside: list[float] = []
         """C statistic of each refit on the rows outside of its resample."""
 
@@ -453,6 +489,7 @@ class _Refits:
             return
         self.training.append(self._values(probs, train))
         self.test.append(self._values(probs, np.arange(self.data.n)))
+        self.resampled.append(self._values(self.probs, train, curve=False))
         out = np.setdiff1d(np.arange(self.data.n), train)
         if len(np.unique(self.data.codes[out])) == self.data.k:
             self.outside.append(auroc(self.data.predictions(probs, out)))
@@ -501,11 +538,12 @@ class _Refits:
         self.worked += 1
         return probs
 
-    def _values(self, probs: Floats, rows: Indices) -> Floats:
+    def _values(self, probs: Floats, rows: Indices, *, curve: bool = True) -> Floats:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             p = self.data.predictions(probs, rows)
-            return np.concatenate([[_value(each, p)[0] for each in self.statistics], self._line(p)])
+            values = [_value(each, p)[0] for each in self.statistics]
+            return np.concatenate([values, self._line(p)]) if curve else np.array(values)
 
     def _line(self, p: Predictions) -> Floats:
         """The calibration curve at the risks, NaN where it is undefined; nothing without a curve."""
@@ -538,12 +576,27 @@ class _Refits:
         error = np.where((n > 1) & ~np.isnan(corrected), spread / np.sqrt(np.maximum(n, 1)), math.nan)
         return Estimates(apparent, inside, _mean(test, defined), optimism, corrected, n, error)
 
+    def limits(self, corrected: Floats) -> tuple[Floats, Floats]:
+        """Limits of the corrected values of all statistics; NaN where there are none."""
+        low, high = np.full((2, len(self.statistics)), math.nan)
+        training, test, resampled = map(np.array, (self.training, self.test, self.resampled))
+        for place, scale in enumerate(each.scale for each in self.statistics):
+            if scale is None or not self.training:
+                continue
+            with np.errstate(divide="ignore", invalid="ignore"):
+                optimism = scale.to(training[:, place]) - scale.to(test[:, place])
+                reach = QUANTILE * np.maximum(_deviation(optimism), _deviation(scale.to(resampled[:, place])))
+                low[place] = scale.back(scale.to(corrected[place]) - reach)
+                high[place] = scale.back(scale.to(corrected[place]) + reach)
+        return low, high
+
     def result(self, method: str, count: int) -> InternalValidation:
         """The statistics and the curve, apparent and corrected for optimism by so many refits."""
         estimates, data, curve = self.estimates(), self.data, None
+        limits = self.limits(estimates.corrected)
         rows = []
         for place, each in enumerate(self.statistics):
-            numbers = [part[place].item() for part in estimates]
+            numbers = [part[place].item() for part in (*estimates, *limits)]
             values: list[Any] = [None if math.isnan(value) else value for value in numbers]
             rows.append(OptimismRow(each.name, *values))
         if self.has_curve:
@@ -564,6 +617,12 @@ class _Refits:
             self.fitted,
             "\n".join(_remarks(self, count)),
         )
+
+
+def _deviation(values: Floats) -> float:
+    """Standard deviation of the finite values; NaN for fewer than two."""
+    finite = values[np.isfinite(values)]
+    return float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan
 
 
 def _mean(values: Floats, defined: NDArray[np.bool_]) -> Floats:

@@ -270,7 +270,7 @@ class _Likelihood:
 
         return math.fsum(self._sums(work))
 
-    def objective(self, inner: Floats) -> float:
+    def objective(self, inner: Floats, information: Floats) -> float:
         return self.log_likelihood(inner) - self.ridge / 2 * float(inner @ inner)
 
     def bend(self, inner: Floats, information: Floats) -> Floats:
@@ -286,23 +286,26 @@ class _Firth(_Likelihood):
     def slopes(self, inner: Floats) -> tuple[Floats, Floats]:
         gradient, information = super().slopes(inner)
         mu, basis = self.mean(inner), self.basis
-        leverage = self.weight * mu * (1 - mu) * ((np.linalg.inv(information) @ basis) * basis).sum(axis=0)
+        # A step that is too long, which is then halved, can leave no information.
+        inverse = np.linalg.pinv(information, hermitian=True)
+        leverage = self.weight * mu * (1 - mu) * (inverse @ basis * basis).sum(axis=0)
         return gradient + basis @ (leverage * (0.5 - mu)), information
 
-    def objective(self, inner: Floats) -> float:
-        return super().objective(inner) + 0.5 * float(np.linalg.slogdet(super().slopes(inner)[1])[1])
+    def objective(self, inner: Floats, information: Floats) -> float:
+        return super().objective(inner, information) + 0.5 * float(np.linalg.slogdet(information)[1])
 
     def bend(self, inner: Floats, information: Floats) -> Floats:
-        """Compute the derivative by differences, or return the information if that is not positive.
+        """Return minus the derivative of the gradient, or the information if that is not positive.
 
         The information alone leaves out how the penalty bends, and steps by it can take hundreds.
         """
-        width = 1e-5 * max(1.0, float(np.abs(inner).max()))
-        sides = [
-            (self.slopes(inner - width * unit)[0] - self.slopes(inner + width * unit)[0]) / (2 * width)
-            for unit in np.eye(len(inner))
-        ]
-        bend = (np.array(sides) + np.array(sides).T) / 2
+        mu, basis = self.mean(inner), self.basis
+        inverse = np.linalg.inv(information)
+        variance, skew = mu * (1 - mu), 1 - 2 * mu
+        by_row = (inverse @ basis * basis).sum(axis=0) * self.weight * variance * (variance - skew**2 / 2)
+        # The information's derivatives by each coefficient, divided by the information.
+        relative = inverse @ np.array([(row * basis) @ basis.T for row in self.weight * variance * skew * basis])
+        bend = information + (by_row * basis) @ basis.T + np.einsum("rij,sji->rs", relative, relative) / 2
         return bend if np.linalg.eigvalsh(bend)[0] > 0 else information
 
 
@@ -310,28 +313,25 @@ def _climbed(model: _Likelihood) -> tuple[Floats, bool]:
     """Maximise the objective by Newton steps, which are halved where it would fall."""
     inner = np.zeros(len(model.basis))
     gradient, information = model.slopes(inner)
-    small = 0
     for _ in range(STEPS):
         try:
             step = np.linalg.solve(model.bend(inner, information), gradient)
         except np.linalg.LinAlgError:
             return inner, False
-        small += bool(np.abs(step).max() <= TOLERANCE * max(1.0, float(np.abs(inner + step).max())))
-        if small and model.is_concave:  # a Newton step doubles the digits, so after a small one they are all there
+        # A Newton step doubles the digits, so after a small one they are all there.
+        if np.abs(step).max() <= TOLERANCE * max(1.0, float(np.abs(inner + step).max())):
             return inner + step, True
         for _ in range(HALVINGS):
-            ahead, (gradient_ahead, information) = inner + step, model.slopes(inner + step)
+            ahead, (gradient_ahead, information_ahead) = inner + step, model.slopes(inner + step)
             # A concave function has risen where it does not fall along the step; the likelihood itself takes longer.
             if model.is_concave and gradient_ahead @ step >= -0.01 * (gradient @ step):
                 break
-            before = model.objective(inner)
-            if model.objective(ahead) >= before - 1e-12 * (1 + abs(before)):
+            before = model.objective(inner, information)
+            if model.objective(ahead, information_ahead) >= before - 1e-12 * (1 + abs(before)):
                 break
             step = step / 2
-        inner, gradient = ahead, gradient_ahead
-        if small == 2:
-            break
-    return inner, small > 0 and bool(np.isfinite(inner).all())
+        inner, gradient, information = ahead, gradient_ahead, information_ahead
+    return inner, False
 
 
 def fit_lines(x: Floats, weight: Floats, events: Floats, sizes: NDArray[np.intp]) -> tuple[Floats, NDArray[np.bool_]]:

@@ -7,6 +7,8 @@ from .classgroups import group_error_diagram as group_error_diagram
 from .decision_curves import CurveDifference as CurveDifference
 from .decision_curves import DecisionCurve as DecisionCurve
 from .decision_curves import decision_curve as decision_curve
+from .decompositions import DecompositionDiagram as DecompositionDiagram
+from .decompositions import decomposition_diagram as decomposition_diagram
 from .differences import CumulativeDiagram as CumulativeDiagram
 from .differences import cumulative_diagram as cumulative_diagram
 from .entropy import EntropyDiagram as EntropyDiagram

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,8 @@ from ..util.results import Result, html_table, number
 from ..views.lenses import Lens, shared_name
 from ..views.resolve import Source, views_of
 from ..views.view import Summary, VectorView, View
-from .canvas import OVER, UNDER, muted, picture, small_size
+from .canvas import OVER, UNDER, Axes, muted, picture, small_size
 from .labels import fit, plain
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
@@ -167,20 +164,20 @@ def halo(ax: Axes) -> list[Any]:
     return [withStroke(linewidth=2, foreground=ax.get_facecolor(), alpha=0.9)]
 
 
-def mark_sides(ax: Axes, lens: str, inset: float = 0.02) -> None:
-    """Text in the two corners beside the diagonal, `inset` from the edges, that states their meaning."""
+def mark_sides(ax: Axes, lens: str) -> None:
+    """Text in the two corners beside the diagonal that states their meaning."""
     below, above = side_names(lens)
-    corner_texts(ax, (above, UNDER), (below, OVER), inset)
+    corner_texts(ax, (above, UNDER), (below, OVER))
 
 
-def corner_texts(ax: Axes, above: tuple[str, str], below: tuple[str, str], inset: float = 0.02) -> None:
+def corner_texts(ax: Axes, above: tuple[str, str], below: tuple[str, str]) -> None:
     """Text and color in the upper left and the lower right corner, once."""
     if drawn(ax, "side"):
         return
     style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": "small", "style": "italic", "zorder": 4}
     style |= {"path_effects": halo(ax), "gid": "side"}
-    ax.text(0.02, 1 - inset, above[0], ha="left", va="top", color=above[1], **style)
-    ax.text(0.98, inset, below[0], ha="right", va="bottom", color=below[1], **style)
+    ax.text(0.02, 0.98, above[0], ha="left", va="top", color=above[1], **style)
+    ax.text(0.98, 0.02, below[0], ha="right", va="bottom", color=below[1], **style)
 
 
 def none_for_nan(values: Any) -> list[float | None]:

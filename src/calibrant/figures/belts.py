@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..inference.belt import Belt, giviti_belt
@@ -18,15 +17,11 @@ from ..util.results import number, pvalue_clause, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
-from .base import ENDS, Diagram, axis_names, finish, none_for_nan, rows_of, series_on, square
-from .canvas import new_ax
+from .base import ENDS, Diagram, Floats, axis_names, finish, none_for_nan, rows_of, series_on, square
+from .canvas import Axes, new_ax
 from .models import legend_above
 from .styling import plots, series_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 Ranges = tuple[tuple[float, float], ...]
 
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputTypeError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:  # matplotlib is imported when something is drawn
+    Axes = Figure = Any
 
 # From the palette of Okabe and Ito. The first four differ by 12 and more in lightness (46, 71, 0, 58), so they survive print too.
 COLORS = ("#0072B2", "#E69F00", "#000000", "#009E73", "#56B4E9", "#D55E00", "#CC79A7")

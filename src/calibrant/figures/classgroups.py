@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, UndefinedMetricError
+from ..errors import ArgumentError, LensError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_choice, check_whole
@@ -17,16 +16,22 @@ from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, Lens, class_hierarchy
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from .base import MODELS_PARAMETERS, Diagram, finish, none_for_nan
-from .canvas import PAPER_WIDTH
+from .base import MODELS_PARAMETERS, Diagram, Floats, finish, none_for_nan
+from .canvas import PAPER_WIDTH, Axes
 from .labels import fit
-from .models import ONE, find_metric, grouped_bars, legend_above, panels, read_models, read_predictions, row_weights
+from .models import (
+    ONE,
+    find_metric,
+    grouped_bars,
+    legend_above,
+    panels,
+    read_models,
+    read_predictions,
+    row_weights,
+    value_or_nan,
+)
 from .styling import plots, series_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 Rows = Literal["all", "label"]
 COLUMNS = ("model", "level", "group", "weight", "error")
 MOST_GROUPS = 12
@@ -256,10 +261,7 @@ def _error(metric: Metric, view: VectorView, options: dict[str, Any]) -> float:
     views: list[AnyView] = [view]
     if metric.takes == "View":
         views = [_against_rest(view, place) for place in range(view.k)]
-    try:
-        return metric.of_views([metric.views(one)[0] for one in views], **options)
-    except UndefinedMetricError:
-        return np.nan
+    return value_or_nan(metric.of_views, [metric.views(one)[0] for one in views], **options)
 
 
 def _group_error(metric: Metric, view: VectorView, place: int, options: dict[str, Any], rows: Rows) -> float:
@@ -274,7 +276,4 @@ def _group_error(metric: Metric, view: VectorView, place: int, options: dict[str
         return np.nan
     whole = rows == "label" and metric.takes != "View"
     part: AnyView = view if whole else _against_rest(view, place)
-    try:
-        return metric(part, **options)
-    except UndefinedMetricError:
-        return np.nan
+    return value_or_nan(metric, part, **options)

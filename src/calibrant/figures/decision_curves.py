@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +14,11 @@ from ..util.checks import check_fraction
 from ..util.results import percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from .base import MODELS_PARAMETERS, Diagram, drawn, finish, reference, rows_of
-from .canvas import PAPER_WIDTH, ink, muted, new_ax
+from .base import MODELS_PARAMETERS, Diagram, Floats, drawn, finish, reference, rows_of
+from .canvas import PAPER_WIDTH, Axes, ink, muted, new_ax
 from .labels import plain
-from .models import (
-    by_model,
-    legend_above,
-    model_named,
-    model_view,
-    read_models,
-)
+from .models import by_model, legend_above, model_named, model_view, read_models
 from .styling import DASHES, plots, series_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 TREAT_ALL, TREAT_NONE = "treat all", "treat none"
 # Share of the largest value from which a line can be told from 0 in a figure.

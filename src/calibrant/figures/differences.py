@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,10 @@ from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
-from .base import Diagram, corner_texts, finish, one_view, reference, series_on, side_names
-from .canvas import OVER, PAPER_WIDTH, UNDER, muted, new_ax, small_size
+from .base import Diagram, Floats, corner_texts, finish, one_view, reference, series_on, side_names
+from .canvas import OVER, PAPER_WIDTH, UNDER, Axes, muted, new_ax, small_size
 from .models import legend_above
 from .styling import plots, series_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 # Largest number of points plotted; minimum and maximum of each segment are kept.
 MOST_POINTS = 4000

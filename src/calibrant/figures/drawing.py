@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import ArgumentError
 from ..util.checks import check_choice
 from ..util.results import number
-from .base import axis_names, diagonal, finish, mark_sides
+from .base import Floats, axis_names, diagonal, finish, mark_sides
 from .canvas import COLORS, OVER, PAPER_WIDTH, UNDER, ink, muted, new_ax, small_size
 from .labels import plain
 from .models import legend_above, metric_label, single_point
@@ -21,13 +20,8 @@ from .styling import Series, series_of
 if TYPE_CHECKING:
     from .reliability_diagrams import ReliabilityDiagram
 
-Floats = NDArray[np.float64]
 Limits = tuple[float, float]
 
-# Largest number of single outcomes shown, their distance from the edges, and their jitter.
-MOST_LABELS, LABEL_EDGE, JITTER = 2000, 0.03, 0.025
-# Distance of the corner texts from the edge, without and with single outcomes.
-INSET, LABEL_INSET = 0.02, 0.1
 # Left, bottom, width and height of the strip of counts in axes coordinates.
 STRIP = (0.0, 1.025, 1.0, 0.115)
 
@@ -40,7 +34,6 @@ class DrawOptions:
     """
 
     counts: str | None = "strip"
-    labels: bool = False
     scale: str = "probability"
     small: bool = False
     named: bool = True
@@ -75,9 +68,7 @@ def draw_reliability(
     look = _look(ax, diagram, style)
     _prepare(ax, diagram.lens, options.scale, limits)
     if not options.small:
-        mark_sides(ax, diagram.lens, LABEL_INSET if options.labels else INSET)
-    if options.labels:
-        _draw_labels(diagram, ax, limits)
+        mark_sides(ax, diagram.lens)
     _PAINTERS[diagram.kind](diagram, ax, limits, look)
     if options.counts == "strip":
         if diagram.kind == "smooth" and diagram.curve is not None:
@@ -107,7 +98,7 @@ def draw_overlay(
     limits = options.limits(diagrams.values())
     lens = next(iter(diagrams.values())).lens
     _prepare(ax, lens, options.scale, limits)
-    mark_sides(ax, lens, INSET)
+    mark_sides(ax, lens)
     for name, each in diagrams.items():
         # Bands of several curves would hide each other.
         diagram = each if each.curve is None else replace(each, how=None, band=None)
@@ -155,22 +146,6 @@ def _curve_points(diagram: ReliabilityDiagram) -> tuple[Floats, Floats]:
         return diagram.curve.x, diagram.curve.y
     full = ~diagram.table.empty
     return diagram.mean_score[full], diagram.rate[full]
-
-
-def _draw_labels(diagram: ReliabilityDiagram, ax: Any, limits: Limits) -> None:
-    """Single outcomes as jittered points near the upper and lower edge; of many a weighted sample, always the same."""
-    if diagram.view is None:
-        raise UndefinedMetricError(
-            "labels", "cannot be computed from bins alone", "make the diagram with reliability_diagram()"
-        )
-    view, rng = diagram.view, np.random.default_rng(0)
-    chosen = np.arange(view.n)
-    if view.n > MOST_LABELS:
-        chosen = np.sort(rng.choice(view.n, MOST_LABELS, replace=False, p=view.weights / view.weights.sum()))
-    height = LABEL_EDGE + (1 - 2 * LABEL_EDGE) * view.outcome[chosen] + rng.uniform(-JITTER, JITTER, len(chosen))
-    dots: dict[str, Any] = {"marker": ".", "markersize": 2.5, "linestyle": "none", "markeredgewidth": 0, "alpha": 0.35}
-    dots |= {"color": muted(), "zorder": 1.2, "gid": "labels", "transform": ax.get_xaxis_transform()}
-    ax.plot(clip(view.score[chosen], limits), height, **dots)
 
 
 def _draw_bounds(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import Block, VectorView, View
-from .base import MODELS_PARAMETERS, Diagram, finish
-from .canvas import PAPER_WIDTH, new_ax
+from .base import MODELS_PARAMETERS, Diagram, Floats, finish
+from .canvas import PAPER_WIDTH, Axes, new_ax
 from .labels import shorten
 from .models import NAME_LETTERS, model_named, model_series, read_models, read_predictions
 from .styling import plots
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 COLUMNS = ("entropy", "accuracy", "confidence")
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.table import binomial_interval
 from ..errors import InputTypeError
@@ -18,17 +17,13 @@ from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from .base import MODELS_PARAMETERS, Diagram, axis_names, finish, none_for_nan
-from .canvas import PAPER_WIDTH, muted, new_ax
+from .base import MODELS_PARAMETERS, Diagram, Floats, axis_names, finish, none_for_nan
+from .canvas import PAPER_WIDTH, Axes, muted, new_ax
 from .drawing import draw_histogram
 from .labels import plain, shorten
 from .models import ONE, legend_above, model_named, model_series, model_view, read_models
 from .styling import Series, plots
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 # Letters of the name of a bin.
 BIN_LETTERS = 24
 

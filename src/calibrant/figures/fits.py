@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.table import binomial_interval
 from ..curves.curves import isotonic
@@ -20,9 +19,7 @@ from ..metrics.kernel.spectral import NARROWEST
 from ..util.checks import is_number
 from ..util.results import Result
 from ..views.view import View
-from .uncertainty import BINOMIAL, Resampler, band_bounds, bounds_of, standard_errors
-
-Floats = NDArray[np.float64]
+from .uncertainty import BINOMIAL, Floats, Resampler, band_bounds, bounds_of, standard_errors
 
 # Cells per bandwidth of the kernel, and least number of cells.
 PER_WIDTH, FEWEST_CELLS = 16, 512

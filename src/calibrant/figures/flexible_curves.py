@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..clinical.performance import statistics
 from ..clinical.summary_intervals import closed_forms
@@ -28,6 +27,7 @@ from ..views.view import View
 from .base import (
     ENDS,
     Diagram,
+    Floats,
     axis_names,
     drawn,
     finish,
@@ -38,16 +38,12 @@ from .base import (
     series_on,
     square,
 )
-from .canvas import OVER, muted, new_ax
+from .canvas import OVER, Axes, muted, new_ax
 from .fits import no_bounds
 from .labels import shorten
 from .models import legend_above, single_point
 from .styling import plots, series_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 Smoother = Literal["loess", "rcs"]
 Uncertainty = Literal["auto", "binomial", "residual", "wald"]
 

@@ -5,26 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..clinical.group_validation import MEASURES, GroupValidation
 from ..errors import ArgumentError, InputTypeError
 from ..inference.means import two_sided_quantile
 from ..inference.pooling import PooledEstimate, back
 from ..util.results import number
-from .base import Diagram, finish
-from .canvas import ink, muted, new_ax, small_size
+from .base import Diagram, Floats, finish
+from .canvas import Axes, ink, muted, new_ax, small_size
 from .labels import plain, shorten
 from .models import NAME_LETTERS
 from .styling import Series, plots, series_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 # Width of the figure and height of a row in inches, and size of the largest square in points.
 WIDTH, ROW, LARGEST = 4.6, 0.18, 8.0

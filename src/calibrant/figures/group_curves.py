@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..clinical.performance import one_event
 from ..clinical.pooled_curves import PooledCurve
@@ -14,15 +13,11 @@ from ..curves.flexible import fit_flexible
 from ..errors import GroupError
 from ..input.grouping import check_one_grouping
 from ..views.resolve import as_predictions
-from .base import Diagram, axis_names, finish, square
-from .canvas import PAPER_WIDTH, muted, new_ax
+from .base import Diagram, Floats, axis_names, finish, square
+from .canvas import PAPER_WIDTH, Axes, muted, new_ax
 from .models import legend_above
 from .styling import plots, series_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 # Shares of all risks between which the curves are given.
 ENDS = 0.01, 0.99
 WHAT = "curves of groups"

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
 from ..views.keywords import documents_keywords
 from ..views.view import VectorView
-from .base import MODELS_PARAMETERS, Diagram, finish, none_for_nan, width_of
-from .canvas import PAPER_WIDTH, new_ax
+from .base import MODELS_PARAMETERS, Diagram, Floats, finish, none_for_nan, width_of
+from .canvas import PAPER_WIDTH, Axes, new_ax
 from .classgroups import check_level, grouped_view, levels_of, share_in
 from .labels import letters_in, plain, shorten
 from .models import NAME_LETTERS, ONE, grouped_bars, legend_above, read_models, read_predictions, row_weights
 from .styling import plots, series_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..decision.likert import _outside, read_bands
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import ArgumentError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_choice
@@ -21,8 +21,8 @@ from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import View
-from .base import MODELS_PARAMETERS, Diagram, finish, only_view, score_label
-from .canvas import PAPER_WIDTH
+from .base import MODELS_PARAMETERS, Diagram, Floats, finish, only_view, score_label
+from .canvas import PAPER_WIDTH, Axes
 from .labels import fit
 from .models import (
     by_model,
@@ -34,13 +34,10 @@ from .models import (
     panels,
     read_models,
     row_weights,
+    value_or_nan,
 )
 from .styling import plots
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 COLUMNS = ("rows", "mean_score", "rate", "outside", "error")
 
 
@@ -241,13 +238,8 @@ def _interval_errors(
         )
         rate = part.mean(part.raw_outcome)
         outside = float(_outside(np.array([rate]), start, end)[0])
-        lines.append((float(rows[held].sum()), part.mean(part.score), rate, outside, _value(metric, part, options)))
+        lines.append(
+            (float(rows[held].sum()), part.mean(part.score), rate, outside, value_or_nan(metric, part, **options))
+        )
     count, mean_score, rates, outsides, errors = np.array(lines).T
-    return IntervalErrors(name, count, mean_score, rates, outsides, errors, _value(metric, view, options))
-
-
-def _value(metric: Metric, view: View, options: dict[str, Any]) -> float:
-    try:
-        return metric(view, **options)
-    except UndefinedMetricError:
-        return math.nan
+    return IntervalErrors(name, count, mean_score, rates, outsides, errors, value_or_nan(metric, view, **options))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -15,12 +15,11 @@ from ..views.lenses import Lens
 from ..views.resolve import as_predictions, paired_models, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .base import legend, none_for_nan, only_view, rows_or_view, width_of
-from .canvas import LINE, grid_of_axes, grow, keep_title_above, new_ax
+from .canvas import LINE, Axes, grid_of_axes, grow, keep_title_above, new_ax
 from .labels import fit, letters_in, plain, shorten
 from .styling import Series, series_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
 
 Source = Predictions | View | VectorView
@@ -108,6 +107,14 @@ def row_weights(view: View | VectorView) -> NDArray[np.float64]:
 def find_metric(metric: Any) -> Metric:
     """A metric by identifier or alias, or itself."""
     return metric if isinstance(metric, Metric) else catalogue[metric]
+
+
+def value_or_nan(metric: Callable[..., float], *views: Any, **options: Any) -> float:
+    """Return a metric, or NaN where it is undefined."""
+    try:
+        return metric(*views, **options)
+    except UndefinedMetricError:
+        return np.nan
 
 
 def model_series(ax: Axes, style: Mapping[str, Any], parts: Iterable[Named], **more: Any) -> list[Series]:

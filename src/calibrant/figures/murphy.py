@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,24 +14,11 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import View
-from .base import MODELS_PARAMETERS, Diagram, finish
-from .canvas import PAPER_WIDTH, new_ax
+from .base import MODELS_PARAMETERS, Diagram, Floats, finish
+from .canvas import PAPER_WIDTH, Axes, new_ax
 from .labels import plain
-from .models import (
-    by_model,
-    legend_above,
-    metric_label,
-    model_named,
-    model_series,
-    model_view,
-    read_models,
-)
+from .models import by_model, legend_above, metric_label, model_named, model_series, model_view, read_models
 from .styling import plots
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

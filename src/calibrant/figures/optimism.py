@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from ..clinical.optimism import InternalValidation
 from ..errors import ArgumentError, InputTypeError
 from ..util.results import number
-from .base import Diagram, finish, square
-from .canvas import PAPER_WIDTH, new_ax
+from .base import Diagram, Floats, finish, square
+from .canvas import PAPER_WIDTH, Axes, new_ax
 from .models import legend_above
 from .styling import plots, series_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

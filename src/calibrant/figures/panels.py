@@ -15,14 +15,13 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import Source, resolve, views_of
 from .base import Diagram, axis_names, width_of
-from .canvas import PAPER_WIDTH, grid_of_axes, grow
+from .canvas import PAPER_WIDTH, Axes, grid_of_axes, grow
 from .drawing import DrawOptions, bound_label, draw_overlay, draw_reliability, legend_lines
 from .labels import fit, plain
 from .reliability_diagrams import ReliabilityDiagram, reliability_diagram
 from .styling import plots
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_CLASSES = 12

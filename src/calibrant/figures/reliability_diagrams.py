@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table, binning_rule, is_default
 from ..binning.rules import BinningRule, EqualWidth
@@ -23,17 +22,14 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
 from ..views.view import View
-from .base import Diagram, least_rows, one_view
+from .base import Diagram, Floats, least_rows, one_view
+from .canvas import Axes
 from .drawing import DrawOptions, bound_label, draw_reliability
 from .fits import FittedCurve, corp_curve, no_bounds, smooth_curve
 from .models import find_metric, metric_label
 from .styling import plots
 from .uncertainty import BINOMIAL, band_bounds, bin_bounds
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 Kind = Literal["auto", "bins", "bars", "roof", "smooth", "corp"]
 Uncertainty = Literal[
     "auto", "clopper_pearson", "jeffreys", "wilson", "standard_error", "bootstrap", "consistency", "band"
@@ -71,8 +67,6 @@ class ReliabilityDiagram(Diagram):
         Decomposition of the Brier score, for ``kind="corp"``.
     metrics : dict
         Values of the requested metrics by identifier.
-    view : View, optional
-        The scores and outcomes.
     rule : binning rule, default EqualWidth(15)
         Rule of the bins.
 
@@ -81,7 +75,7 @@ class ReliabilityDiagram(Diagram):
     reliability_diagram : The function that returns it.
     """
 
-    _hidden = ("view", "rule")
+    _hidden = ("rule",)
 
     kind: str
     lens: str
@@ -94,7 +88,6 @@ class ReliabilityDiagram(Diagram):
     band: CalibrationBand | None = None
     decomposition: Decomposition | None = None
     metrics: dict[str, float] = field(default_factory=dict)
-    view: View | None = field(default=None, repr=False, compare=False)
     rule: BinningRule = field(default=EqualWidth(15), repr=False, compare=False)
 
     @property
@@ -154,7 +147,6 @@ class ReliabilityDiagram(Diagram):
         ax: Axes | None = None,
         *,
         counts: Literal["strip"] | None = "strip",
-        labels: bool = False,
         scale: Literal["probability", "logit"] = "probability",
         **style: Any,
     ) -> Axes:
@@ -165,12 +157,10 @@ class ReliabilityDiagram(Diagram):
         ax
         counts : {"strip"} or None, default "strip"
             Whether to show a strip with the number of rows per bin above the diagram.
-        labels : bool, default False
-            Whether to show single outcomes, jittered around 0 and 1; at most 2000.
         scale : {"probability", "logit"}, default "probability"
             Scale of both axes; ``"logit"`` for rare events.
         """
-        return draw_reliability(self, ax, DrawOptions(counts=counts, labels=labels, scale=scale), style)
+        return draw_reliability(self, ax, DrawOptions(counts=counts, scale=scale), style)
 
 
 def metric_value(metric: Metric, view: View, rule: BinningRule) -> float:
@@ -313,7 +303,6 @@ def reliability_diagram(
         band,
         parts,
         {metric.id: metric_value(metric, view, rule) for metric in map(find_metric, metrics)},
-        view,
         shown_rule,
     )
 

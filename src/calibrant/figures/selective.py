@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.table import check_interval
 from ..decision.selective import OperatingPoint, RiskCoverage, _points, risk_coverage
 from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import documents_keywords
-from .base import DASHED, MODELS_PARAMETERS, Diagram, finish, series_on
-from .canvas import PAPER_WIDTH, ink, new_ax
+from .base import DASHED, MODELS_PARAMETERS, Diagram, Floats, finish, series_on
+from .canvas import PAPER_WIDTH, Axes, ink, new_ax
 from .models import by_model, legend_above, model_named, model_series, read_models, single_point
 from .styling import Series, plots
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 Risk = Literal["selective", "generalised"]
 # Points of a curve, evenly spaced in coverage.
 POINTS = 400

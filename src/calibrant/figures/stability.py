@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +26,11 @@ from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, shared_name
 from ..views.resolve import resolve
 from ..views.view import VectorView, View
-from .base import DASHED, Diagram, finish, rows_or_view
-from .canvas import PAPER_WIDTH, muted
-from .models import Source, find_metric, in_octaves, legend_above, panels
+from .base import DASHED, Diagram, Floats, finish, rows_or_view
+from .canvas import PAPER_WIDTH, Axes, muted
+from .models import Source, find_metric, in_octaves, legend_above, panels, value_or_nan
 from .styling import Series, plots, series_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 COLUMNS = ("metric_value", "spread", "low", "high", "by_chance", "chance_low", "chance_high")
 USUAL: dict[str, tuple[float, ...]] = {
     "bins": (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100),
@@ -282,7 +278,7 @@ def stability_diagram(
     plans = [options]
     if over != "fraction":
         plans = [_with_cells(chosen, views, {**options, over: setting}) for setting in settings]
-    whole = np.array([_value(chosen, views, plan) for plan in plans])
+    whole = np.array([value_or_nan(chosen.of_views, views, **plan) for plan in plans])
     if np.isnan(whole).all():
         raise UndefinedMetricError(
             chosen.id, f"is undefined at every setting of {over}", "call the metric itself for the reason"
@@ -410,14 +406,6 @@ def _longest_run(value: Floats, kinds: Sequence[int], agree: NDArray[np.bool_]) 
             if agree[run, run].all() and different >= LEAST_RUN and (best is None or rank > best):
                 best, result = rank, ((start, end), (least + most) / 2)
     return result
-
-
-def _value(metric: Metric, views: list[AnyView], options: dict[str, Any]) -> float:
-    """The metric, or NaN where it is undefined."""
-    try:
-        return metric.of_views(views, **options)
-    except UndefinedMetricError:
-        return np.nan
 
 
 @dataclass(frozen=True)

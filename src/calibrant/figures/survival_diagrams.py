@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,11 @@ from ..inference.replicates import Replicates
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import documents_keywords, parameters_of
 from ..views.view import View
-from .base import Diagram, finish, mark_sides, none_for_nan, series_on, square
-from .canvas import PAPER_WIDTH, ink, new_ax
+from .base import Diagram, Floats, finish, mark_sides, none_for_nan, series_on, square
+from .canvas import PAPER_WIDTH, Axes, ink, new_ax
 from .drawing import draw_histogram
 from .models import legend_above
 from .styling import plots, series_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 # Points of the curve, and bars of the histogram of the risks.
 POINTS, BARS = 101, 50

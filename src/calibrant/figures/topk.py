@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import ArgumentError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_choice, check_whole
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, top_k
 from ..views.view import VectorView, View
-from .base import MODELS_PARAMETERS, Diagram, drawn, finish, none_for_nan, reference
-from .canvas import PAPER_WIDTH, muted
+from .base import MODELS_PARAMETERS, Diagram, Floats, drawn, finish, none_for_nan, reference
+from .canvas import PAPER_WIDTH, Axes, muted
 from .labels import plain
 from .models import (
     by_model,
@@ -29,14 +29,11 @@ from .models import (
     panels,
     read_models,
     read_predictions,
+    value_or_nan,
 )
 from .styling import Series, plots
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Asked = Literal["top_k", "within_top", "rank"]
 COLUMNS = ("error", "accuracy", "confidence", "rank_confidence", "rank_rate")
 
@@ -245,10 +242,7 @@ def _line(
         columns["confidence"].append(view.mean(np.minimum(score, 1)))
         columns["rank_confidence"].append(view.mean(rank_score))
         columns["rank_rate"].append(view.mean(rank_held))
-        try:
-            columns["error"].append(metric(_part(view, k, lens), **options))
-        except UndefinedMetricError:
-            columns["error"].append(np.nan)
+        columns["error"].append(value_or_nan(metric, _part(view, k, lens), **options))
     return TopkLine(name, **{column: np.array(values) for column, values in columns.items()})
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.parse import EQUAL_WIDTH, Binning, Bins, as_default, bin_table, binning_rule
 from ..binning.partition import bin_of_each
@@ -30,15 +29,10 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import resolve
 from ..views.view import VectorView, View
-from .base import Diagram, corner_texts, finish, square, vector_view
-from .canvas import OVER, UNDER, ink, new_ax
+from .base import Diagram, Floats, corner_texts, finish, square, vector_view
+from .canvas import OVER, UNDER, Axes, ink, new_ax
 from .models import ONE, by_model, legend_above, model_named, model_series, read_models
 from .styling import Series, plots, series_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 TEN: Bins = as_default(10)
 VARIATION_WORDS = {

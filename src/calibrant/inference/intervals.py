@@ -292,7 +292,7 @@ def interval(
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note)
     check_resamples(n_resamples, level)
     by_label = isinstance(where, Selection) and where.reads_labels
-    simulates = _is_error(chosen) and free and not by_label and not any(view.is_soft for view in views)
+    simulates = is_error(chosen) and free and not by_label and not any(view.is_soft for view in views)
     seed = seed_of(rng)
     if method == "inversion" and not simulates:
         raise ArgumentError("method", NOT_INVERTED, "use 'bootstrap'")
@@ -322,11 +322,11 @@ def _from_replicates(method: str, asked: Asked, sample: Floats, count: int) -> t
     """The method and limits from the defined ones of so many bootstrap replicates, and a caveat where percentiles are biased."""
     if len(sample) < 0.9 * count:
         raise UndefinedMetricError(asked.metric.id, f"is undefined in {count - len(sample)} of {count} resamples")
-    tail, is_error, value = (1 - asked.level) / 2, _is_error(asked.metric), asked.value
+    tail, error, value = (1 - asked.level) / 2, is_error(asked.metric), asked.value
     low, high = quantiles(sample, (tail, 1 - tail))
-    if method != "percentile" and (is_error or not low <= value <= high):
+    if method != "percentile" and (error or not low <= value <= high):
         return "bootstrap", corrected_limits(asked.metric, value, sample, low, high), ""
-    is_raised = is_error and float(np.median(sample)) - value > (high - low) / 8
+    is_raised = error and float(np.median(sample)) - value > (high - low) / 8
     return "percentile", (low, high), RAISED if is_raised else ""
 
 
@@ -449,7 +449,7 @@ def _bins_of(view: Any, options: dict[str, Any]) -> Bins:
     return max(1, math.floor(view.effective_size ** (2 / (4 * options["smoothness"] + 1)) + 1e-9))
 
 
-def _is_error(metric: Metric) -> bool:
+def is_error(metric: Metric) -> bool:
     """Whether the metric is a distance from calibration: 0 for calibrated scores in the population, positive in samples."""
     return metric.ideal == 0 and not metric.info.signed and metric.info.ideal_for == "calibrated"
 
@@ -518,7 +518,7 @@ def corrected_limits(metric: Metric, value: float, sample: Floats, low: float, h
     """
     centre = float(np.median(sample)) if np.isinf(sample).any() else float(sample.mean())
     down, up = max(high - centre, 0.0), max(centre - low, 0.0)
-    if _is_error(metric) and metric.range[0] == 0:
+    if is_error(metric) and metric.range[0] == 0:
         lowest = math.sqrt(max(2 * value**2 - high**2, 0.0)) if math.isfinite(high) else 0.0
         lowest = min(lowest, value)
     else:

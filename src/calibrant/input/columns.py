@@ -104,7 +104,7 @@ def find_columns(arguments: Arguments, prob: Any, classes: Any, pos_label: Any, 
         order, classes, pos_label = read_columns(names, pattern, classes, pos_label, labels.array)
         if order is not None:
             scores = Column(np.ascontiguousarray(scores.array[:, order]), scores.precision)
-            names = tuple(names[place] for place in order)
+            names = tuple(names[index] for index in order)
     elif exclusive and names is None and classes is None and scores.array.ndim == 2:
         classes = _classes_of_categories(categories, scores.array.shape[1])
     return Columns(labels, scores, names, classes, pos_label, categories, by_columns)

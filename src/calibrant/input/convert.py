@@ -108,17 +108,17 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
             if callable(value)
             else "pass its values as a list, in the order of the rows",
         )
-    found = _from_frame_library(value, argument)
-    if found is None and hasattr(value, "__array__"):
-        found = np.asarray(value)
-    if found is None and hasattr(value, "to_numpy"):  # a pyarrow Array is not a narwhals series
-        found = np.asarray(value.to_numpy(zero_copy_only=False))
-    if found is None and np.isscalar(value):
-        found = np.asarray(value)
-    if found is None:
+    array = _from_frame_library(value, argument)
+    if array is None and hasattr(value, "__array__"):
+        array = np.asarray(value)
+    if array is None and hasattr(value, "to_numpy"):  # a pyarrow Array is not a narwhals series
+        array = np.asarray(value.to_numpy(zero_copy_only=False))
+    if array is None and np.isscalar(value):
+        array = np.asarray(value)
+    if array is None:
         problem = f"expected a list, array, column or tensor, got {type(value).__name__}"
         raise InputTypeError(argument, problem, "convert it to a list or a dense array first")
-    return found, found.dtype.name
+    return array, array.dtype.name
 
 
 def missing_values(count: int) -> str:
@@ -220,23 +220,23 @@ def _refuse_nulls(series: Any, argument: str) -> None:
 
 def _text_for_numbers(array: Array, argument: str) -> InputTypeError:
     """Raise for the entry that made a column of numbers text; the first if all could be numbers."""
-    found = _no_number(array)
-    place = next(place for place, entry in enumerate(array.flat) if isinstance(entry, (str, bytes)))
-    place = place if found is None else found
-    row = int(np.unravel_index(place, array.shape)[0])
+    unreadable = _no_number(array)
+    first_text = next(index for index, entry in enumerate(array.flat) if isinstance(entry, (str, bytes)))
+    first = first_text if unreadable is None else unreadable
+    row = int(np.unravel_index(first, array.shape)[0])
     remedy = "convert it with float() or read the column as numeric"
-    if found is not None:
-        remedy = next((hint for form, hint in TEXT_HINTS if re.fullmatch(form, str(array.flat[place]).strip())), remedy)
-    return InputTypeError(argument, f"expected numbers, got the text {_short(array.flat[place])}", remedy, row=row)
+    if unreadable is not None:
+        remedy = next((hint for form, hint in TEXT_HINTS if re.fullmatch(form, str(array.flat[first]).strip())), remedy)
+    return InputTypeError(argument, f"expected numbers, got the text {_short(array.flat[first])}", remedy, row=row)
 
 
 def _no_number(array: Array) -> int | None:
     """Return the position of the first text that is not a number; None if all are."""
-    for place, entry in enumerate(array.flat):
+    for index, entry in enumerate(array.flat):
         try:
             float(entry)
         except ValueError:
-            return place
+            return index
         except TypeError:  # other types are reported elsewhere
             continue
     return None
@@ -310,7 +310,7 @@ def pick_columns(frame: Any, names: str | list[str] | tuple[str, ...], argument:
     listed = [names] if isinstance(names, str) else names
     if not isinstance(listed, (list, tuple)) or not listed or not all(isinstance(name, str) for name in listed):
         problem = f"must be the name of a column, or a list of names; got {names!r}"
-        raise ColumnError(argument, problem, f"the columns are {_shown(native.columns)}")
+        raise ColumnError(argument, problem, f"the columns are {_list_names(native.columns)}")
     if isinstance(names, str):
         if names in native.columns:
             return native[names].to_native()
@@ -329,22 +329,22 @@ def match_columns(existing: list[str], names: str | list[str] | tuple[str, ...],
         if name in existing:
             chosen.append(name)
             continue
-        found = (
+        matched = (
             [column for column in existing if fnmatchcase(column, name)] if any(sign in name for sign in "*?[") else []
         )
-        if not found:
+        if not matched:
             raise _no_column(argument, name, existing)
-        chosen.extend(found)
+        chosen.extend(matched)
     return chosen
 
 
 def _no_column(argument: str, name: str, existing: list[str]) -> ColumnError:
     near = suggest(name, [column for column in existing if isinstance(column, str)])
     problem = f"no column matches {name!r}" if any(sign in name for sign in "*?[") else f"unknown column {name!r}"
-    return ColumnError(argument, problem, (f"{near} The" if near else "the") + f" columns are {_shown(existing)}")
+    return ColumnError(argument, problem, (f"{near} The" if near else "the") + f" columns are {_list_names(existing)}")
 
 
-def _shown(existing: list[str]) -> str:
+def _list_names(existing: list[str]) -> str:
     return ", ".join(map(repr, existing[:20])) + (", ..." if len(existing) > 20 else "")
 
 

@@ -155,12 +155,12 @@ def inspect_table(path: Any, scorer: str | None = None) -> AnswerTable:
     """The answers in logs of Inspect; parameters as for `read_inspect`."""
     samples = []
     for file in log_files(path, "*.json"):
-        for place, log in log_records(file):
+        for position, log in log_records(file):
             if not isinstance(log, Mapping) or not isinstance(log.get("samples"), list):
                 remedy = "write logs as JSON: inspect log convert FILE --to json --output-dir FOLDER"
-                raise ColumnError("path", f"{place} is not a log of Inspect with samples", remedy)
+                raise ColumnError("path", f"{position} is not a log of Inspect with samples", remedy)
             task = log.get("eval", {}).get("task", file.stem)
-            samples += [(f"{place}, sample {each.get('id')}", task, each) for each in log["samples"]]
+            samples += [(f"{position}, sample {each.get('id')}", task, each) for each in log["samples"]]
     if not samples:
         raise ColumnError("path", "the logs have no samples", "run the evaluation with log_samples")
     counts = {len(sample.get("choices") or ()) for _, _, sample in samples}
@@ -168,15 +168,15 @@ def inspect_table(path: Any, scorer: str | None = None) -> AnswerTable:
     if len(counts) == 1 and min(counts) > 1 and all(each[0].get("logprobs") for each in listed):
         responses = [
             (
-                place,
+                position,
                 {**_inspect_fields(task, sample), "choices": sample["output"]["choices"], "answer": sample["target"]},
             )
-            for place, task, sample in samples
+            for position, task, sample in samples
         ]
         return _choice_table(responses, min(counts))
     return _confidence_table(
         [_inspect_fields(task, sample) for _, task, sample in samples],
-        [_inspect_score(place, sample, scorer) for place, _, sample in samples],
+        [_inspect_score(position, sample, scorer) for position, _, sample in samples],
         "the log has no token log probabilities of choices",
     )
 
@@ -187,25 +187,23 @@ def _inspect_fields(task: Any, sample: Record) -> dict[str, Any]:
     return {**(sample.get("metadata") or {}), **own}
 
 
-def _inspect_score(place: str, sample: Record, scorer: str | None) -> tuple[Any, bool]:
+def _inspect_score(position: str, sample: Record, scorer: str | None) -> tuple[Any, bool]:
     """The confidence in the metadata of a score, and its verdict."""
     scores = sample.get("scores") or {}
     if sample.get("error") or not scores:
-        raise InputError("path", f"{place} has no score", "score the log, or drop samples that failed")
+        raise InputError("path", f"{position} has no score", "score the log, or drop samples that failed")
     name = next(iter(scores)) if scorer is None else scorer
     if name not in scores:
-        raise ArgumentError("scorer", f"{place} has no score {name!r}", f"its scores are {', '.join(scores)}")
+        raise ArgumentError("scorer", f"{position} has no score {name!r}", f"its scores are {', '.join(scores)}")
     score = scores[name]
     confidence = (score.get("metadata") or {}).get("confidence")
     if confidence is None:
-        problem = (
-            f"{place} has neither token log probabilities of its choices nor a confidence in the metadata of its score"
-        )
+        problem = f"{position} has neither token log probabilities of its choices nor a confidence in the metadata of its score"
         raise ColumnError(
             "path", problem, "evaluate with logprobs=True and top_logprobs=20, or let the scorer write it"
         )
     value = score.get("value")
-    return confidence, VERDICTS[value] if value in ("C", "I", "P", "N") else read_verdict(value, place)
+    return confidence, VERDICTS[value] if value in ("C", "I", "P", "N") else read_verdict(value, position)
 
 
 def helm_table(path: Any) -> AnswerTable:
@@ -218,39 +216,49 @@ def helm_table(path: Any) -> AnswerTable:
         if len(count) > 1:
             raise ColumnError("path", "the runs have different numbers of choices", "read them one by one")
         return _choice_table(responses, count.pop())
-    fields, found = zip(*stats, strict=True)
+    fields, scored = zip(*stats, strict=True)
     ids = [each["id"] for each in fields]
     repeated = next((each for each in ids if ids.count(each) > 1), None) if len(set(ids)) < len(ids) else None
     if repeated is not None:
         raise InputError("path", f"the instance {repeated!r} occurs twice", "read one train trial of each run")
-    return _confidence_table(fields, found, "the run lists no probabilities of choices")
+    return _confidence_table(fields, scored, "the run lists no probabilities of choices")
 
 
-def _helm_run(place: Path) -> tuple[list[tuple[str, Record]], list[tuple[Record, tuple[Any, bool]]]]:
+def _helm_run(folder: Path) -> tuple[list[tuple[str, Record]], list[tuple[Record, tuple[Any, bool]]]]:
     """The responses with token probabilities of a run, or fields, confidence and correctness of each instance."""
-    state = place / "scenario_state.json" if place.is_dir() else place
+    state = folder / "scenario_state.json" if folder.is_dir() else folder
     if state.name != STATS and not state.name.endswith(STATS) and state.exists():
-        responses = [each for name, one in log_records(state) for each in _helm_responses(name, one, state.parent.name)]
+        responses = [
+            each for name, entry in log_records(state) for each in _helm_responses(name, entry, state.parent.name)
+        ]
         if responses:
             return responses, []
-        if place.is_file():
-            problem = f"{place.name} lists no probabilities of tokens for jointly asked choices"
+        if folder.is_file():
+            problem = f"{folder.name} lists no probabilities of tokens for jointly asked choices"
             raise ColumnError("path", problem, f"read the folder, which has {STATS}")
-    file = place / STATS if place.is_dir() else place
-    (found,) = log_files(file, STATS)
-    return [], [_helm_stats(name, one, found.parent.name) for name, one in log_records(found) if not _is_perturbed(one)]
+    file = folder / STATS if folder.is_dir() else folder
+    (file_of_stats,) = log_files(file, STATS)
+    return [], [
+        _helm_stats(name, entry, file_of_stats.parent.name)
+        for name, entry in log_records(file_of_stats)
+        if not _is_perturbed(entry)
+    ]
 
 
 def _is_perturbed(record: Any) -> bool:
     return isinstance(record, Mapping) and bool(record.get("perturbation"))
 
 
-def _helm_responses(place: str, state: Any, task: str) -> list[tuple[str, Record]]:
+def _helm_responses(position: str, state: Any, task: str) -> list[tuple[str, Record]]:
     """Requests of a run as responses in the format of completions; none without probabilities of tokens."""
     responses: list[tuple[str, Record]] = []
     for request in state.get("request_states", []) if isinstance(state, Mapping) else []:
         instance, mapping = request["instance"], request.get("output_mapping")
-        tokens = [token for one in (request.get("result") or {}).get("completions", [])[:1] for token in one["tokens"]]
+        tokens = [
+            token
+            for completion in (request.get("result") or {}).get("completions", [])[:1]
+            for token in completion["tokens"]
+        ]
         if not mapping or not tokens or not all(token.get("top_logprobs") for token in tokens):
             return []
         if _is_perturbed(instance):
@@ -265,17 +273,17 @@ def _helm_responses(place: str, state: Any, task: str) -> list[tuple[str, Record
         number = f"{task}/{instance.get('id')}/{request.get('train_trial_index', 0)}"
         own = {"task": task, "split": instance.get("split"), "id": number, "n_choices": len(mapping)}
         record = {**own, "answer": right[0] if len(right) == 1 else None, "choices": [{"logprobs": logprobs}]}
-        responses.append((f"{place}, instance {instance.get('id')}", record))
+        responses.append((f"{position}, instance {instance.get('id')}", record))
     return responses
 
 
-def _helm_stats(place: str, record: Any, task: str) -> tuple[Record, tuple[Any, bool]]:
+def _helm_stats(position: str, record: Any, task: str) -> tuple[Record, tuple[Any, bool]]:
     """Fields of an instance, its ``max_prob`` and ``exact_match``."""
     if not isinstance(record, Mapping) or not isinstance(record.get("stats"), list):
-        raise ColumnError("path", f"{place} is not an instance of HELM", f"read {STATS} or the folder of a run")
+        raise ColumnError("path", f"{position} is not an instance of HELM", f"read {STATS} or the folder of a run")
     values = {stat["name"]["name"]: stat["sum"] / stat["count"] for stat in record["stats"] if stat.get("count")}
     if not {"max_prob", "exact_match"} <= set(values):
-        problem = f"{place} has no max_prob or no exact_match; its statistics are {', '.join(sorted(values))}"
+        problem = f"{position} has no max_prob or no exact_match; its statistics are {', '.join(sorted(values))}"
         raise ColumnError("path", problem, "read the run of a multiple-choice scenario")
     split = next((stat["name"].get("split") for stat in record["stats"]), None)
     number = f"{task}/{record.get('instance_id')}/{record.get('train_trial_index', 0)}"
@@ -289,12 +297,12 @@ def _choice_table(responses: Sequence[tuple[str, Record]], count: int) -> Answer
     return table
 
 
-def _confidence_table(fields: Sequence[Record], found: Sequence[tuple[Any, bool]], why: str) -> AnswerTable:
+def _confidence_table(fields: Sequence[Record], scored: Sequence[tuple[Any, bool]], why: str) -> AnswerTable:
     """Confidences and correctness, with the fields of each answer."""
     columns = {name: as_column([each[name] for each in fields]) for name in ("task", "id")}
     columns |= {name: values for name, values in short_fields(fields).items() if name not in columns}
-    columns["confidence"] = np.array([confidence for confidence, _ in found], dtype=np.float64)
-    columns["correct"] = np.array([correct for _, correct in found])
+    columns["confidence"] = np.array([confidence for confidence, _ in scored], dtype=np.float64)
+    columns["correct"] = np.array([correct for _, correct in scored])
     return AnswerTable(columns, None, why)
 
 
@@ -313,17 +321,9 @@ def _read_openai(paths: Any, detail: str, label: str | None) -> AnswerTable:
     return openai_table(paths, choices, label)
 
 
-def _read_inspect(paths: Any, detail: str, label: str | None) -> AnswerTable:
-    return inspect_table(paths, detail or None)
-
-
-def _read_helm(paths: Any, detail: str, label: str | None) -> AnswerTable:
-    return helm_table(paths)
-
-
 READERS: dict[str, Callable[[Any, str, str | None], AnswerTable]] = {
     "lm-eval": _read_harness,
     "openai": _read_openai,
-    "inspect": _read_inspect,
-    "helm": _read_helm,
+    "inspect": lambda paths, detail, label: inspect_table(paths, detail or None),
+    "helm": lambda paths, detail, label: helm_table(paths),
 }

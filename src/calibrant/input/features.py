@@ -84,10 +84,10 @@ def read_features(features: Any, rows: int, kept: Array | None = None) -> tuple[
     if not columns:
         raise InputTypeError("features", "have no columns", NEEDED)
     read = []
-    for place, (name, given) in enumerate(columns):
+    for index, (name, given) in enumerate(columns):
         values = as_entries(given)
         if values.shape != (rows,):
-            problem = f"column {name or place} has shape {values.shape}; expected one value for each of {rows} rows"
+            problem = f"column {name or index} has shape {values.shape}; expected one value for each of {rows} rows"
             raise ShapeError("features", problem, NEEDED)
         missing = np.asarray(given.is_null() if hasattr(given, "is_null") else np.ma.getmask(given), bool)
         read.append(_read_column(name, values, missing | np.zeros(rows, bool)))
@@ -183,8 +183,8 @@ def frequent_categories(names: Sequence[str], weight: Floats, most: int) -> tupl
     ('a', 'b')
     """
     known = sorted(set(names) - {""})
-    place = {name: code for code, name in enumerate(known)}
-    total = np.bincount([place.get(name, len(known)) for name in names], weight, len(known) + 1)[: len(known)]
+    codes = {name: code for code, name in enumerate(known)}
+    total = np.bincount([codes.get(name, len(known)) for name in names], weight, len(known) + 1)[: len(known)]
     return tuple(known[code] for code in np.sort(np.argsort(-total, kind="stable")[:most]))
 
 
@@ -194,5 +194,5 @@ def category_codes(names: Sequence[str], known: Sequence[str]) -> Codes:
     >>> category_codes(["b", "z", "a"], ["a", "b"]).tolist()
     [1, 2, 0]
     """
-    place = {name: code for code, name in enumerate(known)}
-    return np.fromiter((place.get(name, len(place)) for name in names), np.intp, len(names))
+    codes = {name: code for code, name in enumerate(known)}
+    return np.fromiter((codes.get(name, len(codes)) for name in names), np.intp, len(names))

@@ -19,7 +19,7 @@ PROB_PREFIXES = ("prob_", "probs_", "proba_", "probability_", "y_prob_", "p_", "
 # Names of the positive class of two, and of the negative one.
 _TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1", "+1", "pos", "positive", "correct"), True)
 _TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", "-1", "neg", "negative", "incorrect"), False)
-_WORDS = (
+_WORD_PAIRS = (
     ("true", "false"),
     ("t", "f"),
     ("yes", "no"),
@@ -29,7 +29,7 @@ _WORDS = (
     ("correct", "incorrect"),
     ("right", "wrong"),
 )
-_OPPOSITES = {word: other for pair in _WORDS for word, other in (pair, pair[::-1])}
+_OPPOSITES = {word: other for pair in _WORD_PAIRS for word, other in (pair, pair[::-1])}
 
 
 class ColumnNames(list[Any]):
@@ -42,8 +42,8 @@ def opposite_of(name: str) -> str | None:
     >>> opposite_of("yes"), opposite_of("False"), opposite_of("NEG"), opposite_of("cat")
     ('no', 'True', 'POS', None)
     """
-    other = _OPPOSITES.get(name.lower())
-    return other and (other.upper() if name.isupper() else other.title() if name.istitle() else other)
+    opposite = _OPPOSITES.get(name.lower())
+    return opposite and (opposite.upper() if name.isupper() else opposite.title() if name.istitle() else opposite)
 
 
 def column_names(table: Any) -> tuple[Any, ...] | None:
@@ -70,15 +70,15 @@ def positive_of(classes: Sequence[Any]) -> int | None:
     truth = [_TRUTH.get(str(name).lower()) for name in classes]
     if set(truth) == {True, False}:
         return truth.index(True)
-    words = [str(name).lower() for name in classes]
-    if sorted(words) == ["right", "wrong"]:  # right alone may be the opposite of left
-        return words.index("right")
+    lower_names = [str(name).lower() for name in classes]
+    if sorted(lower_names) == ["right", "wrong"]:  # right alone may be the opposite of left
+        return lower_names.index("right")
     if all(is_number(name) for name in classes):
         return int(classes[1] > classes[0])
-    for place in (0, 1):
-        name, other = str(classes[place]), str(classes[1 - place])
-        if name and re.fullmatch(rf"(no|not|non)[ _-]?{re.escape(name)}", other, re.IGNORECASE):
-            return place
+    for index in (0, 1):
+        name, rest = str(classes[index]), str(classes[1 - index])
+        if name and re.fullmatch(rf"(no|not|non)[ _-]?{re.escape(name)}", rest, re.IGNORECASE):
+            return index
     return None
 
 
@@ -93,10 +93,10 @@ def two_classes(labels: NDArray[Any]) -> tuple[Any, Any] | None:
     except TypeError:  # labels of several types
         return None
     if len(seen) == 1:
-        other = {"0": "1", "1": "0"}.get(seen[0]) or opposite_of(seen[0])
-        seen += [] if other is None else [other]
-    place = positive_of(seen)
-    return None if place is None else (seen[1 - place], seen[place])
+        opposite = {"0": "1", "1": "0"}.get(seen[0]) or opposite_of(seen[0])
+        seen += [] if opposite is None else [opposite]
+    positive = positive_of(seen)
+    return None if positive is None else (seen[1 - positive], seen[positive])
 
 
 def positive_last(names: list[str], pattern: str) -> list[str]:
@@ -111,8 +111,9 @@ def positive_last(names: list[str], pattern: str) -> list[str]:
         return names
     shared = re.search(r"([\W_]\w*)?\n.*\1$", "\n".join(names))  # as in yes_prob, no_prob
     end = len(shared[1] or "") if shared else 0
-    told = class_names(names, pattern), [name[: len(name) - end] for name in names]
-    return names[::-1] if any(classes is not None and positive_of(classes) == 0 for classes in told) else names
+    readings = class_names(names, pattern), [name[: len(name) - end] for name in names]
+    positive_first = any(classes is not None and positive_of(classes) == 0 for classes in readings)
+    return names[::-1] if positive_first else names
 
 
 def class_names(names: list[str], pattern: str) -> list[Any] | None:
@@ -123,28 +124,29 @@ def class_names(names: list[str], pattern: str) -> list[Any] | None:
     if all(name.endswith(CALIBRATED) for name in names):
         names, pattern = [name.removesuffix(CALIBRATED) for name in names], pattern.removesuffix(CALIBRATED)
     star = re.fullmatch(r"([^*?\[,]*)\*([^*?\[,]*)", pattern)
-    told = [(star[1].lower(), star[2].lower())] if star and star[0] != "*" else []
-    spoken = [
-        ends for ends in told if not ends[0][-1:].isalnum()
-    ]  # "p*" may leave an underscore open that belongs to the prefix
-    for prefix, suffix in [*spoken, *((usual, "") for usual in PROB_PREFIXES), *told]:
+    around_star = (star[1].lower(), star[2].lower()) if star and star[0] != "*" else None
+    ends = [(prefix, "") for prefix in PROB_PREFIXES]
+    if around_star is not None:
+        # After a letter, as in "p*", the underscore of the columns belongs to one of the usual prefixes, which go first.
+        ends.insert(len(ends) if around_star[0][-1:].isalnum() else 0, around_star)
+    for prefix, suffix in ends:
         if all(name.lower().startswith(prefix) and name.lower().endswith(suffix) for name in names):
-            rest = [name[len(prefix) : len(name) - len(suffix)] for name in names]
-            if all(part.isdigit() for part in rest):
-                return [int(part) for part in rest]
-            if all(rest) and (prefix.endswith("_") or (prefix, suffix) in told):
-                return rest
-    low, high = min(names), max(names)
-    alike = next((at for at, pair in enumerate(zip(low, high, strict=False)) if len(set(pair)) > 1), len(low))
-    shared = re.sub(r"[^\W_]*$", "", low[:alike])
-    rest = [name[len(shared) :] for name in names]
-    return rest if all(rest) and not any(part.isdigit() for part in rest) else None
+            parts = [name[len(prefix) : len(name) - len(suffix)] for name in names]
+            if all(part.isdigit() for part in parts):
+                return [int(part) for part in parts]
+            if all(parts) and (prefix.endswith("_") or (prefix, suffix) == around_star):
+                return parts
+    first, last = min(names), max(names)
+    differ_at = next((i for i, pair in enumerate(zip(first, last, strict=False)) if len(set(pair)) > 1), len(first))
+    common_prefix = re.sub(r"[^\W_]*$", "", first[:differ_at])
+    parts = [name[len(common_prefix) :] for name in names]
+    return parts if all(parts) and not any(part.isdigit() for part in parts) else None
 
 
 def as_booleans(names: Iterable[Any]) -> list[bool] | None:
     """Return class names as truth values, for boolean labels; None if a name is not such a word."""
-    found = [_TRUTH.get(str(name).lower()) for name in names]
-    return [value for value in found if value is not None] if None not in found else None
+    values = [_TRUTH.get(str(name).lower()) for name in names]
+    return [value for value in values if value is not None] if None not in values else None
 
 
 def read_columns(
@@ -156,33 +158,37 @@ def read_columns(
     """
     if len(set(names)) < max(2, len(names)) or classes is not None:
         return None, classes, pos_label
-    text = all(isinstance(name, str) for name in names)
-    told = class_names([str(name) for name in names], pattern) if text else list(names)
+    is_text = all(isinstance(name, str) for name in names)
+    named = class_names([str(name) for name in names], pattern) if is_text else list(names)
     if len(names) == 2 and pos_label is not None:
-        known = next((found for found in (list(names), told) if found is not None and pos_label in found), None)
-        if known is None:
+        pair = next((pair for pair in (list(names), named) if pair is not None and pos_label in pair), None)
+        if pair is None:
             return None, classes, pos_label
-        first = known.index(pos_label) == 0
-        return ([1, 0], known[::-1], None) if first else (None, known, None)
-    order = list(names)
+        return ([1, 0], pair[::-1], None) if pair.index(pos_label) == 0 else (None, pair, None)
+    ordered = list(names)
     if len(names) == 2:
-        order = positive_last(order, pattern) if text else order[::-1] if positive_of(order) == 0 else order
-    turned = None if order == list(names) else [names.index(name) for name in order]
-    if not text or told is None or pos_label is not None or told == list(range(len(told))):
-        return turned, classes, pos_label
-    named = told[::-1] if turned is not None else told
-    if named == list(range(len(named))) or set(names) == set(told):
-        return turned, classes, pos_label
-    place = {name: index for index, name in enumerate(named)}
-    meant = _distinct(labels, place) is not None or _names_some(labels, place)
-    return turned, tuple(named) if meant else None, pos_label
+        if is_text:
+            ordered = positive_last(ordered, pattern)
+        elif positive_of(ordered) == 0:
+            ordered = ordered[::-1]
+    order = None if ordered == list(names) else [names.index(name) for name in ordered]
+    numbers = list(range(len(names)))
+    if not is_text or named is None or pos_label is not None or named == numbers:
+        return order, classes, pos_label
+    if order is not None:
+        named = named[::-1]
+    if named == numbers or set(names) == set(named):
+        return order, classes, pos_label
+    positions = {name: index for index, name in enumerate(named)}
+    are_labels = _distinct(labels, positions) is not None or _names_some(labels, positions)
+    return order, tuple(named) if are_labels else None, pos_label
 
 
 def numbers_of_columns(names: Sequence[Any]) -> tuple[int, ...]:
     """Return the numbers of columns such as p_2, p_0, p_1, each of which occurs once from 0; empty for other columns."""
     texts = [name for name in names if isinstance(name, str)]
-    told = class_names(texts, "") if len(texts) == len(names) > 1 else None
-    return tuple(told) if told is not None and set(told) == set(range(len(names))) else ()
+    numbers = class_names(texts, "") if len(texts) == len(names) > 1 else None
+    return tuple(numbers) if numbers is not None and set(numbers) == set(range(len(names))) else ()
 
 
 def in_order_of_numbers(frame: Any) -> Any:
@@ -191,11 +197,9 @@ def in_order_of_numbers(frame: Any) -> Any:
 
     names = column_names(frame) or ()
     numbers = numbers_of_columns(names)
-    return (
-        nw.from_native(frame).select([names[numbers.index(k)] for k in range(len(numbers))]).to_native()
-        if numbers
-        else frame
-    )
+    if not numbers:
+        return frame
+    return nw.from_native(frame).select([names[numbers.index(k)] for k in range(len(numbers))]).to_native()
 
 
 def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDArray[Any]) -> Any:
@@ -206,23 +210,22 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
     if names is None or len(set(names)) < max(2, len(names)):
         return classes
     if classes is not None:
-        given = tuple(classes) if isinstance(classes, (list, tuple, np.ndarray)) else ()
+        stated = tuple(classes) if isinstance(classes, (list, tuple, np.ndarray)) else ()
         for known in (names, numbers_of_columns(names)):
-            if given != known and all(map(is_hashable, given)) and set(given) == set(known):
+            if stated != known and all(map(is_hashable, stated)) and set(stated) == set(known):
                 raise ArgumentError(
                     "classes", f"the columns of the probabilities are in another order: {list(names)}", "drop classes"
                 )
         return classes
     if labels.ndim != 1 or not len(labels) or names == tuple(range(len(names))):
         return None
-    place = {name: index for index, name in enumerate(names)}
-    seen = _distinct(labels, place)
+    positions = {name: index for index, name in enumerate(names)}
+    seen = _distinct(labels, positions)
     if seen is None:
-        return (
-            names if _names_some(labels, place) else None
-        )  # if some are, the check of labels reports the first that is not
+        # If only some labels are names, the check of labels reports the first that is not.
+        return names if _names_some(labels, positions) else None
     counted = all(is_number(label) and label in range(len(names)) for label in seen)
-    if counted and any(place[label] != label for label in seen):
+    if counted and any(positions[label] != label for label in seen):
         problem = f"the labels could be names or positions of the columns {list(names)}, which differ"
         remedy = "pass classes if they are names, or pass y_prob.to_numpy() if they are positions, from 0"
         raise LabelError("y_true", problem, remedy)
@@ -256,19 +259,15 @@ def check_same_rows(first: Any, others: Mapping[str, Any], argument: str = "y_tr
     index = _index(first)
     if index is None:
         return
-    columns = ((name, each) for name, other in others.items() for each in _each(other))
-    for name, other in columns:
-        own = _index(other)
+    groups = {name: value.values() if isinstance(value, dict) else [value] for name, value in others.items()}
+    for name, value in ((name, value) for name, values in groups.items() for value in values):
+        own = _index(value)
         if own is None or len(own) != len(index) or own.equals(index):
             continue
         if own.is_unique and index.is_unique and own.isin(index).all():
             problem = f"has the same index as {argument} in another order, but rows are matched by position"
             remedy = f"pass {name}.loc[{argument}.index], or {name}.to_numpy() if the index has no meaning"
             raise InputError(name, problem, remedy)
-
-
-def _each(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else (value,)
 
 
 def _index(value: Any) -> Any:

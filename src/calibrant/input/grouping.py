@@ -93,10 +93,10 @@ def _split(text: str, separator: re.Pattern[str], argument: str) -> list[str]:
             at = end + 1
             continue
         depth += (sign in "([{") - (sign in ")]}")
-        found = separator.match(text, at) if depth == 0 else None
-        if found:
+        matched = separator.match(text, at) if depth == 0 else None
+        if matched:
             parts.append(text[start:at])
-            start = at = found.end()
+            start = at = matched.end()
         else:
             at += 1
     return [part.strip() for part in (*parts, text[start:])]
@@ -116,11 +116,11 @@ def parse_by(
         items += [text] if text in existing else split_items(text, argument)
     if not all(items):
         raise ArgumentError(argument, f"has an empty item: {', '.join(texts)!r}", EXAMPLE)
-    found = []
+    groupings = []
     for item in items:
         parts = [item] if item in existing else _split(item, re.compile(r"\s+x\s+"), argument)
-        found.append(tuple(_factor(part, existing, argument) for part in parts))
-    return tuple(dict.fromkeys(found))
+        groupings.append(tuple(_factor(part, existing, argument) for part in parts))
+    return tuple(dict.fromkeys(groupings))
 
 
 def _factor(text: str, existing: Sequence[Any], argument: str) -> Factor:
@@ -156,8 +156,8 @@ def _literally(name: str, existing: Sequence[Any]) -> str:
 
 def plain_columns(by: Any, existing: Sequence[Any], argument: str) -> list[str]:
     """Return the columns that groups are read from by name, without those of expressions."""
-    found = parse_by(by, existing, argument) if by else ()
-    return list(dict.fromkeys(f.column for factors in found for f in factors if f.kind != "expression"))
+    groupings = parse_by(by, existing, argument) if by else ()
+    return list(dict.fromkeys(f.column for factors in groupings for f in factors if f.kind != "expression"))
 
 
 def group_columns(
@@ -167,7 +167,9 @@ def group_columns(
     factors = parse_by(by, existing, argument)
     every = list(dict.fromkeys(factor for each in factors for factor in each))
     values = {factor: get(factor.column) for factor in every if factor.kind != "expression"}
-    values |= _expressed([factor for factor in every if factor.kind == "expression"], existing, get, argument)
+    values |= _evaluate_expressions(
+        [factor for factor in every if factor.kind == "expression"], existing, get, argument
+    )
     return GroupColumns(factors, values)
 
 
@@ -196,7 +198,7 @@ def _column_of(frame: Any, name: str, argument: str) -> Any:
     return column(series.to_native(), argument).array
 
 
-def _expressed(
+def _evaluate_expressions(
     factors: list[Factor], existing: Sequence[Any], get: Callable[[str], Any], argument: str
 ) -> dict[Factor, Array]:
     """Evaluate expressions in DuckDB over the columns that they name."""
@@ -244,7 +246,7 @@ def values_of_expressions(
     import duckdb
 
     def select(cells: Sequence[str]) -> str:
-        listed = ", ".join(f"{cell} AS g{place}" for place, cell in enumerate(cells))
+        listed = ", ".join(f"{cell} AS g{index}" for index, cell in enumerate(cells))
         return f"SELECT {listed} FROM {table}"  # noqa: S608 - quoted names, and expressions that were checked
 
     written = []
@@ -257,15 +259,15 @@ def values_of_expressions(
     try:
         types = [row[1] for row in connection.execute(f"DESCRIBE {select(written)}").fetchall()]
         cells = [_cell(*each) for each in zip(factors, written, types, strict=True)]
-        found = connection.execute(select(cells)).fetchnumpy()
-        for place, (factor, type) in enumerate(zip(factors, types, strict=True)):
+        columns = connection.execute(select(cells)).fetchnumpy()
+        for index, (factor, type) in enumerate(zip(factors, types, strict=True)):
             if factor.kind == "quantiles" and type == "VARCHAR":
-                found[f"g{place}"] = _numbers(found[f"g{place}"])
+                columns[f"g{index}"] = _numbers(columns[f"g{index}"])
     except duckdb.BinderException as error:
         raise condition_error(error, existing, argument) from error
     except duckdb.Error as error:
         raise ArgumentError(argument, f"cannot be evaluated: {first_line(error)}", "check the expression") from error
-    return {factor: _whole(found[f"g{place}"]) for place, factor in enumerate(factors)}
+    return {factor: _as_integers(columns[f"g{index}"]) for index, factor in enumerate(factors)}
 
 
 def _numbers(values: Array) -> Array:
@@ -280,7 +282,7 @@ def _numbers(values: Array) -> Array:
         return values
 
 
-def _whole(values: Array) -> Array:
+def _as_integers(values: Array) -> Array:
     """Return real numbers that are all whole as integers, so that a decade is 60 and not 60.0."""
     whole = values.dtype.kind == "f" and not np.ma.is_masked(values) and bool((values == np.rint(values)).all())
     return values.astype(np.int64) if whole and bool((np.abs(values) < 2**53).all()) else values
@@ -309,14 +311,14 @@ def read_groupings(
         name = getattr(groups, "name", None)
         code, names = read_groups(groups, n)
         return code, names, (Grouping(name if isinstance(name, str) else "group", names, names, np.arange(len(names))),)
-    found = [_grouping(factors, groups, n, counts) for factors in groups.factors]
+    coded = [_grouping(factors, groups, n, counts) for factors in groups.factors]
     if groups.plain:
-        code, grouping = found[0]
+        code, grouping = coded[0]
         return code, grouping.groups, (replace(grouping, labels=grouping.groups),)
     taken: set[Any] = set()
     groupings = []
-    for code, grouping in found:
-        clash = len(found) > 1 and bool(taken & set(grouping.labels))
+    for code, grouping in coded:
+        clash = len(coded) > 1 and bool(taken & set(grouping.labels))
         labels = tuple(f"{grouping.name}: {label}" for label in grouping.labels) if clash else grouping.labels
         taken |= set(labels)
         groupings.append((code, replace(grouping, labels=labels)))
@@ -390,15 +392,15 @@ def groups_of(p: Any) -> Iterator[tuple[Grouping, int, Array]]:
 
 def note_unweighted(groupings: Sequence[Grouping], groups: Array, kept: Array) -> tuple[Grouping, ...]:
     """Name, in the note of each grouping, the groups of which all rows have weight 0: they are left out."""
-    found = []
+    notes = []
     for grouping in groupings:
         before, after = (set(np.unique(grouping.place[code]).tolist()) for code in (groups, groups[kept]))
-        gone = [repr(str(grouping.groups[place])) for place in sorted(before - after)]
+        gone = [repr(str(grouping.groups[label])) for label in sorted(before - after)]
         more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
         one = f"{grouping.name}: all rows of {', '.join(gone[:5])}{more} have weight 0, so that there are no results for them"
         note = "; ".join(filter(None, [grouping.note, one if gone else ""]))
-        found.append(replace(grouping, note=note))
-    return tuple(found)
+        notes.append(replace(grouping, note=note))
+    return tuple(notes)
 
 
 def _from_mapping(groups: Mapping[Any, Any]) -> GroupColumns:
@@ -417,9 +419,11 @@ def _from_mapping(groups: Mapping[Any, Any]) -> GroupColumns:
     return GroupColumns(tuple((factor,) for factor in values), values)
 
 
-def _grouping(factors: tuple[Factor, ...], given: GroupColumns, n: int, counts: Array | None) -> tuple[Array, Grouping]:
+def _grouping(
+    factors: tuple[Factor, ...], columns: GroupColumns, n: int, counts: Array | None
+) -> tuple[Array, Grouping]:
     """Return the group of each row of one grouping, and its groups."""
-    coded = [_divided(factor, given.values[factor], n, counts) for factor in factors]
+    coded = [_divide_rows(factor, columns.values[factor], n, counts) for factor in factors]
     note = "; ".join(note for *_, note in coded if note)
     name = " x ".join(factor.name for factor in factors)
     if len(factors) == 1:
@@ -439,7 +443,7 @@ def _label(factor: Factor, group: Any) -> str:
     return str(group) if factor.kind == "quantiles" else f"{factor.name}: {group}"
 
 
-def _divided(factor: Factor, values: Any, n: int, counts: Array | None) -> tuple[Array, tuple[Any, ...], str]:
+def _divide_rows(factor: Factor, values: Any, n: int, counts: Array | None) -> tuple[Array, tuple[Any, ...], str]:
     """Return the index of the group of each row, the names of the groups, and a remark."""
     try:
         if factor.kind == "quantiles":
@@ -460,7 +464,7 @@ def _quantile_groups(factor: Factor, given: Any, n: int, counts: Array | None) -
     """
     values = group_values(given, n)
     if values.dtype.kind == "O":
-        values = _typed(values)
+        values = _as_numbers_or_dates(values)
     if values.dtype.kind not in "iufmM":
         raise ColumnError(
             "groups",
@@ -476,7 +480,9 @@ def _quantile_groups(factor: Factor, given: Any, n: int, counts: Array | None) -
     present, code = np.unique(code, return_inverse=True)
     low = np.array([values[code == group].min() for group in range(len(present))])
     high = np.array([values[code == group].max() for group in range(len(present))])
-    names = tuple(f"{factor.column} {a}" if a == b else f"{factor.column} {a} to {b}" for a, b in _shown(low, high))
+    names = tuple(
+        f"{factor.column} {a}" if a == b else f"{factor.column} {a} to {b}" for a, b in _interval_texts(low, high)
+    )
     note = ""
     if len(names) < factor.number:
         groups = "1 group" if len(names) == 1 else f"{len(names)} groups"
@@ -484,7 +490,7 @@ def _quantile_groups(factor: Factor, given: Any, n: int, counts: Array | None) -
     return code.reshape(-1).astype(np.intp), names, note
 
 
-def _typed(values: Array) -> Array:
+def _as_numbers_or_dates(values: Array) -> Array:
     """Return objects that are all numbers, or all dates, as an array of these; others unchanged."""
     import datetime
     import decimal
@@ -497,7 +503,7 @@ def _typed(values: Array) -> Array:
     return values
 
 
-def _shown(low: Array, high: Array) -> Iterator[tuple[str, str]]:
+def _interval_texts(low: Array, high: Array) -> Iterator[tuple[str, str]]:
     """Return the ends of the groups as text, with as many digits as distinguish neighbouring groups."""
     if low.dtype.kind in "iu":
         return zip(map(str, low.tolist()), map(str, high.tolist()), strict=True)

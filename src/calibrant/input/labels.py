@@ -182,9 +182,9 @@ def class_order(
     return None if by_columns else tuple(range(k))
 
 
-def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_label: Any, probs: Array) -> Array:
+def encode_labels(labels: Column, k: int, classes: tuple[Any, ...] | None, pos_label: Any, probs: Array) -> Array:
     """Return class indices of hard labels: platform integers, or bytes for two classes that were converted."""
-    y = came.array
+    y = labels.array
     is_named = pos_label is not None or (y.dtype.kind == "O" and any(isinstance(value, str) for value in y.flat))
     if is_named and y.ndim == 1 and y.dtype.kind in "Of":
         missing = np.isnan(y) if y.dtype.kind == "f" else np.array([is_missing(value) for value in y.tolist()], bool)
@@ -192,7 +192,7 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
             count = int(missing.sum())
             raise LabelError("y_true", missing_values(count), UNLABELLED, row=int(np.argmax(missing)), count=count)
     if pos_label is not None:
-        y = _against_positive(y, classes, pos_label, probs)
+        y = _codes_around_positive(y, classes, pos_label, probs)
     elif y.ndim == 2:
         y = _from_one_hot(numbers(y, "y_true"), k, probs)
     elif classes is not None:
@@ -211,9 +211,9 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
     return y if y.dtype == np.intp else y.astype(np.uint8 if k == 2 else np.intp, copy=False)
 
 
-def multilabel_targets(came: Column, shape: tuple[int, ...]) -> Array:
+def multilabel_targets(labels: Column, shape: tuple[int, ...]) -> Array:
     """Return an (N, K) array of bytes from 0/1 or boolean labels."""
-    y = numbers(came.array, "y_true")
+    y = numbers(labels.array, "y_true")
     if y.shape != shape:
         raise ShapeError(
             "y_true", f"multilabel labels must have the shape of the probabilities, {shape}; got {y.shape}", PER_CLASS
@@ -226,9 +226,9 @@ def multilabel_targets(came: Column, shape: tuple[int, ...]) -> Array:
     return y.astype(np.uint8)
 
 
-def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) -> Array:
+def soft_targets(labels: Column, k: int, one_dimensional: bool, multilabel: bool) -> Array:
     """Return class probabilities of soft labels: (N,) for the positive class of two, else (N, K)."""
-    y = numbers(came.array, "y_true")
+    y = numbers(labels.array, "y_true")
     if y.ndim == 1 and not one_dimensional:
         raise ShapeError(
             "y_true", "soft labels must have one column per class; got one dimension", f"pass shape (N, {k})"
@@ -244,7 +244,7 @@ def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) 
         raise LabelError("y_true", problem, "drop soft=True if these are class indices", row=row)
     if y.ndim == 1 or multilabel:
         return y
-    off = np.abs(y.sum(axis=1) - 1) > SUM_TOLERANCE.get(came.precision, 1e-6)
+    off = np.abs(y.sum(axis=1) - 1) > SUM_TOLERANCE.get(labels.precision, 1e-6)
     if off.any():
         row = int(np.argmax(off))
         problem = f"soft labels must sum to 1; got a sum of {y[row].sum():.6g}"
@@ -257,7 +257,7 @@ def is_text(y: Array) -> bool:
     return y.dtype.kind in "US" or isinstance(y.flat[0], str)
 
 
-def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any, probs: Array) -> Array:
+def _codes_around_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any, probs: Array) -> Array:
     if probs.ndim != 1:
         problem = "applies to one column of scores; got several"
         raise LabelError("pos_label", problem, POSITIVE_ALONE if probs.shape[1] == 2 else "drop pos_label")
@@ -328,7 +328,7 @@ def _list(classes: tuple[Any, ...]) -> str:
 
 def _from_one_hot(y: Array, k: int, probs: Array) -> Array:
     if probs.ndim == 1 and np.isin(probs, (0, 1)).all() and not np.isin(y, (0, 1)).all():
-        raise _swapped()
+        raise _swapped_error()
     if y.shape[1] != k:
         remedy = "pass y_true.ravel()" if y.shape[1] == 1 else "pass class indices, or one column per class"
         if probs.ndim == 1 and y.shape[1] > 1 and not np.isin(y, (0, 1)).all():
@@ -338,7 +338,7 @@ def _from_one_hot(y: Array, k: int, probs: Array) -> Array:
     bad = ((y != 0) & (y != 1)).any(axis=1) | (y.sum(axis=1) != 1)
     if bad.any():
         if probs.ndim == 2 and np.isin(probs, (0, 1)).all() and not np.isin(y, (0, 1)).all():
-            raise _swapped()
+            raise _swapped_error()
         row = int(np.argmax(bad))
         entries = np.array2string(y[row], threshold=8, separator=", ")
         raise LabelError(
@@ -384,11 +384,11 @@ def _label_error(y: Array, k: int, signed: bool, probs: Array) -> LabelError:
         return LabelError("y_true", missing_values(count), UNLABELLED, row=row, count=count)
     fractional = bool(((values > 0) & (values < 1)).any())
     if fractional and probs.ndim == 1 and bool(np.isin(probs, (0, 1)).all()):
-        return _swapped()
+        return _swapped_error()
     rule = "labels must be 0 and 1, or -1 and 1" if k == 2 else f"labels must be integers from 0 to {k - 1}"
     if signed:
         rule += ", not all three"
-    shown = int(value) if value == np.floor(value) and np.isfinite(value) else value
+    number = int(value) if value == np.floor(value) and np.isfinite(value) else value
     if fractional:
         remedy = SOFT
     elif k == 2 and probs.ndim == 1:
@@ -403,10 +403,10 @@ def _label_error(y: Array, k: int, signed: bool, probs: Array) -> LabelError:
         remedy = f"pass y_true - 1, or use classes={from_one} if they are counted from 1"
     else:
         remedy = "pass classes if these are names"
-    return LabelError("y_true", f"{rule}; got {shown}", remedy, row=row)
+    return LabelError("y_true", f"{rule}; got {number}", remedy, row=row)
 
 
-def _swapped() -> SwappedArgumentsError:
+def _swapped_error() -> SwappedArgumentsError:
     return SwappedArgumentsError(
         "y_true",
         "the labels are fractions and the probabilities are only 0 and 1: they look swapped",

@@ -77,9 +77,9 @@ class AnswerTable:
             right = self.columns["correct"].astype(np.int64)
             return Predictions(right, self.columns["confidence"], input="confidence", groups=groups)
         probs = np.column_stack([self.columns[name] for name in self.probs])
-        found = Predictions(self.columns["label"], probs, classes=list(self.classes), groups=groups)
-        found.label_name = "answer"
-        return found
+        predictions = Predictions(self.columns["label"], probs, classes=list(self.classes), groups=groups)
+        predictions.label_name = "answer"
+        return predictions
 
 
 def read_lm_harness(
@@ -175,32 +175,32 @@ def harness_table(path: Any, length_norm: LengthNorm = "none") -> AnswerTable:
     """The answers in sample logs of lm-evaluation-harness; parameters as for `read_lm_harness`."""
     check_choice(length_norm, "length_norm", tuple(LENGTHS))
     questions = [
-        _question(place, _task(file, record), record)
+        _question(position, _task(file, record), record)
         for file in log_files(path, "samples_*.json*")
-        for place, record in log_records(file)
+        for position, record in log_records(file)
         if not isinstance(record, Mapping) or record.get("filter", "none") == "none"
     ]
     if not questions:
         raise ColumnError("path", "has no samples of the filter none", "evaluate a multiple-choice task")
     seen: dict[Any, str] = {}
-    for one in questions:
-        key = (one.task, str(one.doc)) if one.doc is not None else (one.place,)
-        if seen.setdefault(key, one.place) != one.place:
-            problem = f"doc_id {one.doc} of task {one.task} occurs twice ({seen[key]}; {one.place})"
+    for question in questions:
+        key = (question.task, str(question.doc)) if question.doc is not None else (question.place,)
+        if seen.setdefault(key, question.place) != question.place:
+            problem = f"doc_id {question.doc} of task {question.task} occurs twice ({seen[key]}; {question.place})"
             raise InputError("path", problem, "read the log of one run and one model at a time")
-    questions = [one for _, one in sorted(enumerate(questions), key=lambda pair: (pair[1].task, pair[0]))]
-    probs = [_probabilities(one, length_norm) for one in questions]
+    questions = [question for _, question in sorted(enumerate(questions), key=lambda pair: (pair[1].task, pair[0]))]
+    probs = [_probabilities(question, length_norm) for question in questions]
     chosen = [int(p.argmax()) for p in probs]
-    logged = [one.logged.get(LENGTHS[length_norm]) for one in questions]
+    logged = [question.logged.get(LENGTHS[length_norm]) for question in questions]
     answers = _answers(questions, chosen, logged, LENGTHS[length_norm])
     correct = [
         bool(told) if answer is None else chosen[i] in answer
         for i, (answer, told) in enumerate(zip(answers, logged, strict=True))
     ]
     columns = {
-        "task": as_texts(one.task for one in questions),
-        "doc_id": as_column([one.doc for one in questions]),
-        **short_fields([one.fields for one in questions]),
+        "task": as_texts(question.task for question in questions),
+        "doc_id": as_column([question.doc for question in questions]),
+        **short_fields([question.fields for question in questions]),
         "n_choices": np.array([len(p) for p in probs]),
         "confidence": np.array([p.max() for p in probs]),
         "correct": np.array(correct),
@@ -213,13 +213,15 @@ def harness_table(path: Any, length_norm: LengthNorm = "none") -> AnswerTable:
         what = "the correct choice is not the only one, or known only as the logged accuracy"
         return AnswerTable(columns, None, f"in {unknown:,} of {len(questions):,} questions {what}")
     # The texts of the choices if all questions have the same, such as letters or yes and no; else their numbers.
-    choices = {None if one.texts is None else tuple(text.strip() for text in one.texts) for one in questions}
+    choices = {
+        None if question.texts is None else tuple(text.strip() for text in question.texts) for question in questions
+    }
     classes: tuple[Any, ...] = tuple(range(numbers[0]))
     if len(choices) == 1 and (names := choices.pop()) is not None and len(set(names)) == numbers[0]:
         classes = names if all(re.fullmatch(r"[^,*]{1,80}", name) for name in names) else classes
     columns["label"] = as_column([classes[next(iter(answer))] for answer in answers if answer])
-    for place, name in enumerate(classes):
-        columns[f"p_{name}"] = np.array([p[place] for p in probs])
+    for position, name in enumerate(classes):
+        columns[f"p_{name}"] = np.array([p[position] for p in probs])
     return AnswerTable(columns, classes)
 
 
@@ -230,22 +232,22 @@ LENGTHS = {"none": "acc", "characters": "acc_norm", "bytes": "acc_bytes"}
 def log_files(path: Any, inside: str) -> list[Path]:
     """The files of a name, a pattern, a folder or a list of these."""
     listed = path if isinstance(path, (list, tuple)) else [path]
-    found: list[Path] = []
-    for one in listed:
-        if not isinstance(one, (str, Path)):
-            raise ArgumentError("path", f"must be a file name, a pattern or a folder; got {one!r}")
-        place = Path(one)
-        if place.is_dir():
-            matched = sorted(place.glob(f"**/{inside}"))
-        elif place.exists():
-            matched = [place]
+    files: list[Path] = []
+    for entry in listed:
+        if not isinstance(entry, (str, Path)):
+            raise ArgumentError("path", f"must be a file name, a pattern or a folder; got {entry!r}")
+        location = Path(entry)
+        if location.is_dir():
+            matched = sorted(location.glob(f"**/{inside}"))
+        elif location.exists():
+            matched = [location]
         else:
-            matched = sorted(Path(name) for name in glob.glob(str(one), recursive=True))
+            matched = sorted(Path(name) for name in glob.glob(str(entry), recursive=True))
         if not matched:
-            problem = f"the folder has no file {inside}" if place.is_dir() else "no such file"
-            raise FileError(str(one), problem, "check the name")
-        found += matched
-    return list(dict.fromkeys(found))
+            problem = f"the folder has no file {inside}" if location.is_dir() else "no such file"
+            raise FileError(str(entry), problem, "check the name")
+        files += matched
+    return list(dict.fromkeys(files))
 
 
 def _text(file: Path) -> str:
@@ -273,15 +275,15 @@ def log_records(file: Path) -> list[tuple[str, Any]]:
             items = whole if isinstance(whole, list) else [whole]
             return [(f"{file.name}, entry {place:,}", item) for place, item in enumerate(items)]
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    found: list[tuple[str, Any]] = []
+    records: list[tuple[str, Any]] = []
     for number, line in lines:
         try:
-            found.append((f"{file.name}, line {number:,}", json.loads(line)))
+            records.append((f"{file.name}, line {number:,}", json.loads(line)))
         except ValueError as error:
             end = number == lines[-1][0]
             remedy = "the line is truncated; delete it or write the log again" if end else "check the line"
             raise FileError(str(file), f"line {number:,} is not valid JSON ({error})", remedy) from None
-    return found
+    return records
 
 
 def _task(file: Path, record: Any) -> str:
@@ -290,25 +292,27 @@ def _task(file: Path, record: Any) -> str:
     return str(record.get("task_name", name)) if isinstance(record, Mapping) else name
 
 
-def _question(place: str, task: str, sample: Mapping[str, Any]) -> _Question:
+def _question(position: str, task: str, sample: Mapping[str, Any]) -> _Question:
     """A checked sample."""
     if not isinstance(sample, Mapping):
-        raise ColumnError("path", f"{place} is not a sample of lm-evaluation-harness; got {_shown(sample)}")
+        raise ColumnError("path", f"{position} is not a sample of lm-evaluation-harness; got {_short_repr(sample)}")
     responses = sample.get("filtered_resps", sample.get("resps"))
     scores = None if not isinstance(responses, list) else _scores(responses)
     if scores is None or len(scores) < 2:
-        problem = f"{place} has no log-likelihoods of two or more choices; its fields are {', '.join(map(str, sample))}"
+        problem = (
+            f"{position} has no log-likelihoods of two or more choices; its fields are {', '.join(map(str, sample))}"
+        )
         raise ColumnError("path", problem, "evaluate a multiple-choice task with --log_samples")
     if "acc_mutual_info" in sample:
-        problem = f"{place} has unconditional log-likelihoods beside those of the choices"
+        problem = f"{position} has unconditional log-likelihoods beside those of the choices"
         raise ColumnError("path", problem, "evaluate the task without acc_mutual_info")
     # The continuation of each request, in the form of the current or of older versions.
     arguments = sample.get("arguments")
     entries = list(arguments.values()) if isinstance(arguments, Mapping) else arguments
     entries = entries if isinstance(entries, list) else []
-    parts = [list(one.values()) if isinstance(one, Mapping) else one for one in entries]
-    known = all(isinstance(one, list) and len(one) >= 2 and isinstance(one[1], str) for one in parts)
-    texts = tuple(one[1] for one in parts) if known and len({one[1] for one in parts}) == len(scores) else None
+    parts = [list(entry.values()) if isinstance(entry, Mapping) else entry for entry in entries]
+    known = all(isinstance(entry, list) and len(entry) >= 2 and isinstance(entry[1], str) for entry in parts)
+    texts = tuple(entry[1] for entry in parts) if known and len({entry[1] for entry in parts}) == len(scores) else None
     doc = sample.get("doc")
     wrong = ""
     if np.isnan(scores).any():
@@ -318,14 +322,14 @@ def _question(place: str, task: str, sample: Mapping[str, Any]) -> _Question:
     elif not (scores > -np.inf).any():
         wrong = "every choice has the log-likelihood -inf"
     if wrong:
-        raise InputError("path", f"{place}: {wrong}", "check the log, or drop the question")
+        raise InputError("path", f"{position}: {wrong}", "check the log, or drop the question")
     logged = {
         name: float(sample[name])
         for name in LENGTHS.values()
         if isinstance(sample.get(name), (int, float)) and math.isfinite(float(sample[name]))
     }
     return _Question(
-        place,
+        position,
         task,
         sample.get("doc_id"),
         doc if isinstance(doc, Mapping) else {},
@@ -340,31 +344,31 @@ def _scores(responses: list[Any]) -> Floats | None:
     """The log-likelihood of each choice, which is written as a number or a text, alone or with a Boolean; None for other text."""
     values = []
     for response in responses:
-        one = response
-        while isinstance(one, (list, tuple)) and 1 <= len(one) <= 2:
-            one = one[0]
+        nested = response
+        while isinstance(nested, (list, tuple)) and 1 <= len(nested) <= 2:
+            nested = nested[0]
         try:
-            values.append(float("nan") if one is None else float(one))
+            values.append(float("nan") if nested is None else float(nested))
         except (TypeError, ValueError, OverflowError):
             return None
     return np.array(values)
 
 
-def _probabilities(one: _Question, length_norm: LengthNorm) -> Floats:
+def _probabilities(question: _Question, length_norm: LengthNorm) -> Floats:
     """The probabilities of the choices of a question."""
     if length_norm == "none":
-        return _softmax(one.scores)
+        return _softmax(question.scores)
     # The harness counts the choice without the space before it.
-    texts = [text.removeprefix(" ") for text in one.texts or ()]
+    texts = [text.removeprefix(" ") for text in question.texts or ()]
     if not texts or not all(texts):
-        problem = f"{one.place} does not log the text of each choice, whose length is required"
+        problem = f"{question.place} does not log the text of each choice, whose length is required"
         raise ArgumentError("length_norm", problem, "use length_norm='none'")
-    return _softmax(one.scores / np.array([len(t if length_norm == "characters" else t.encode()) for t in texts]))
+    return _softmax(question.scores / np.array([len(t if length_norm == "characters" else t.encode()) for t in texts]))
 
 
 def _softmax(scores: Floats) -> Floats:
-    found = np.exp(scores - scores.max())
-    return np.asarray(found / found.sum())
+    exponentials = np.exp(scores - scores.max())
+    return np.asarray(exponentials / exponentials.sum())
 
 
 def _answers(
@@ -372,23 +376,23 @@ def _answers(
 ) -> list[set[int] | None]:
     """The correct choices of each question; None where they are known only as the logged accuracy, which is called `name`."""
     tasks: dict[str, list[int]] = {}
-    for i, one in enumerate(questions):
-        tasks.setdefault(one.task, []).append(i)
+    for i, question in enumerate(questions):
+        tasks.setdefault(question.task, []).append(i)
     answers: list[set[int] | None] = [None] * len(questions)
     for task, rows in tasks.items():
-        readings = [{i: _meant(questions[i], how) for i in rows} for how in ("index", "text")]
+        readings = [{i: _target_choices(questions[i], how) for i in rows} for how in ("index", "text")]
         known = [i for i in rows if logged[i] is not None]
         wrong = [
-            [i for i in known if (answer := found[i]) is not None and (chosen[i] in answer) != bool(logged[i])]
-            for found in readings
+            [i for i in known if (answer := reading[i]) is not None and (chosen[i] in answer) != bool(logged[i])]
+            for reading in readings
         ]
-        costs = [(list(found.values()).count(None), len(bad)) for found, bad in zip(readings, wrong, strict=True)]
+        costs = [(list(reading.values()).count(None), len(bad)) for reading, bad in zip(readings, wrong, strict=True)]
         best = int(costs[1] < costs[0])
         unclear = [i for i in rows if logged[i] is None and None not in (readings[0][i], readings[1][i])]
         differ = next((i for i in unclear if readings[0][i] != readings[1][i]), None)
         if differ is not None:
-            one = questions[differ]
-            problem = f"{one.place}: {one.target!r} is the index of a choice and the text of another"
+            question = questions[differ]
+            problem = f"{question.place}: {question.target!r} is the index of a choice and the text of another"
             raise InputError("target", problem, f"log the metric {name}, which tells which is meant")
         if wrong[best]:
             first = questions[wrong[best][0]]
@@ -399,42 +403,44 @@ def _answers(
             raise InputError("target", problem, "check how the task scores its answers")
         for i in rows:
             answer = readings[best][i]
-            answers[i] = _by_accuracy(questions[i], chosen[i], logged[i], name) if answer is None else answer
+            answers[i] = _choice_from_accuracy(questions[i], chosen[i], logged[i], name) if answer is None else answer
     return answers
 
 
-def _by_accuracy(one: _Question, chosen: int, logged: float | None, name: str) -> set[int] | None:
+def _choice_from_accuracy(question: _Question, chosen: int, logged: float | None, name: str) -> set[int] | None:
     """The correct choice from the logged accuracy: the chosen one, or the other of two; None if it is one of several others."""
     if logged is None:
-        problem = f"{one.place}: the target {_shown(one.target)} is not one of {len(one.scores)} choices"
+        problem = (
+            f"{question.place}: the target {_short_repr(question.target)} is not one of {len(question.scores)} choices"
+        )
         raise InputError("target", problem, f"log the metric {name}, which tells whether the answer is correct")
     if logged:
         return {chosen}
-    return {1 - chosen} if len(one.scores) == 2 else None
+    return {1 - chosen} if len(question.scores) == 2 else None
 
 
-def _meant(one: _Question, how: str) -> set[int] | None:
+def _target_choices(question: _Question, how: str) -> set[int] | None:
     """The choices that the target names: an index from 0, a text, a letter, or a list of these; None if it names none."""
-    target = one.target
+    target = question.target
     if isinstance(target, str) and re.fullmatch(r"\[.*\]", target.strip(), re.DOTALL):
         try:
             target = ast.literal_eval(target.strip())
         except (ValueError, SyntaxError):
-            target = one.target
+            target = question.target
     if isinstance(target, (list, tuple)):
-        several = [_place(one, part, how) for part in target]
-        return None if not several or None in several else {place for place in several if place is not None}
-    place = _place(one, target, how)
-    return None if place is None else {place}
+        several = [_choice_index(question, part, how) for part in target]
+        return None if not several or None in several else {index for index in several if index is not None}
+    index = _choice_index(question, target, how)
+    return None if index is None else {index}
 
 
-def _place(one: _Question, target: Any, how: str) -> int | None:
-    count = len(one.scores)
+def _choice_index(question: _Question, target: Any, how: str) -> int | None:
+    count = len(question.scores)
     text = str(target).strip()
-    texts = [] if one.texts is None else [choice.strip() for choice in one.texts]
+    texts = [] if question.texts is None else [choice.strip() for choice in question.texts]
     if how == "index" and re.fullmatch(r"\d{1,4}(\.0)?", text) and not isinstance(target, bool):
-        place = int(float(text))
-        return place if place < count else None
+        index = int(float(text))
+        return index if index < count else None
     if texts.count(text) == 1:
         return texts.index(text)
     letter = text.strip("().: ")
@@ -449,14 +455,14 @@ OWN = ("task", "doc_id", "n_choices", "confidence", "correct", "label", "choice_
 
 def short_fields(fields: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
     """Short fields that all documents have, such as the subject."""
-    shared = [name for name in fields[0] if all(name in one for one in fields)] if fields else []
-    found = {}
+    shared = [name for name in fields[0] if all(name in record for record in fields)] if fields else []
+    columns = {}
     for name in shared:
-        values = [one[name] for one in fields]
+        values = [record[name] for record in fields]
         plain = all(isinstance(v, (str, int, float, bool)) and len(str(v)) <= SHORT_TEXT for v in values)
         if plain and isinstance(name, str) and name not in OWN and not name.startswith("p_"):
-            found[name] = as_column(values)
-    return found
+            columns[name] = as_column(values)
+    return columns
 
 
 def as_texts(values: Iterable[Any]) -> NDArray[Any]:
@@ -474,7 +480,7 @@ def as_column(values: Sequence[Any]) -> NDArray[Any]:
     return as_texts(values)
 
 
-def _shown(value: Any) -> str:
+def _short_repr(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -572,7 +578,7 @@ def openai_table(
     failed: Literal["raise", "drop"] = "raise",
 ) -> AnswerTable:
     """The answers in responses with token log probabilities; parameters as for `read_openai_logprobs`."""
-    records = [(place, one) for file in log_files(path, "*.jsonl*") for place, one in log_records(file)]
+    records = [(place, record) for file in log_files(path, "*.jsonl*") for place, record in log_records(file)]
     return response_table(records, choices, label, position, failed)
 
 
@@ -592,7 +598,7 @@ def response_table(
         raise ArgumentError("position", f"must be an integer; got {position!r}", "for example 0 or -1")
     for place, record in records:
         if not isinstance(record, Mapping):
-            raise ColumnError("path", f"{place} is not a response; got {_shown(record)}", "")
+            raise ColumnError("path", f"{place} is not a response; got {_short_repr(record)}", "")
     answers = [_answer(record, names, position) for _, record in records]
     bad = [i for i, answer in enumerate(answers) if isinstance(answer, str)]
     if len(bad) == len(records):
@@ -606,17 +612,17 @@ def response_table(
         warn_caller(InputWarning("path", f"{len(bad):,} of {len(records):,} responses were left out", "check them"))
     kept = [i for i, answer in enumerate(answers) if not isinstance(answer, str)]
     ids = [next((record[name] for name in IDS if record.get(name) is not None), None) for _, record in records]
-    counted = Counter(str(one) for one in ids if one is not None)
-    repeated = next((one for one, count in counted.items() if count > 1), None)
+    counted = Counter(str(id) for id in ids if id is not None)
+    repeated = next((id for id, count in counted.items() if count > 1), None)
     if repeated is not None:
         raise InputError("path", f"the identifier {repeated!r} occurs twice", "read the responses of one run")
-    truths, are_correct = _truths(label, records, ids)
-    found = [answers[i] for i in kept]
-    probs = np.array([answer[0] for answer in found])
+    truths, are_correct = _answer_column(label, records, ids)
+    chosen = [answers[i] for i in kept]
+    probs = np.array([answer[0] for answer in chosen])
     columns: dict[str, NDArray[Any]] = {
         **short_fields([_own_fields(records[i][1]) for i in kept]),
         "id": as_texts("" if ids[i] is None else ids[i] for i in kept),
-        "choice_mass": np.array([answer[1] for answer in found]),
+        "choice_mass": np.array([answer[1] for answer in chosen]),
         "confidence": probs.max(axis=1),
     }
     if are_correct:
@@ -641,8 +647,8 @@ def _body(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return record
     for name in ("response", "body", "completion", "result", "output"):
         inner = record.get(name)
-        if isinstance(inner, Mapping) and (found := _body(inner)) is not None:
-            return found
+        if isinstance(inner, Mapping) and (nested := _body(inner)) is not None:
+            return nested
     return None
 
 
@@ -658,11 +664,11 @@ def _positions(body: Mapping[str, Any]) -> list[dict[str, float]]:
             return [{**pair, **(top or {})} for pair, top in zip(pairs, tops, strict=False)]
         content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     else:
-        parts = [part for one in body["output"] if isinstance(one, Mapping) for part in one.get("content") or []]
+        parts = [part for item in body["output"] if isinstance(item, Mapping) for part in item.get("content") or []]
         content = [token for part in parts if isinstance(part, Mapping) for token in part.get("logprobs") or []]
     listed = []
-    for one in content or []:
-        tokens = [one, *(one.get("top_logprobs") or [])]
+    for item in content or []:
+        tokens = [item, *(item.get("top_logprobs") or [])]
         listed.append({token["token"]: token["logprob"] for token in tokens})
     return listed
 
@@ -670,7 +676,7 @@ def _positions(body: Mapping[str, Any]) -> list[dict[str, float]]:
 def _answer(record: Mapping[str, Any], names: Sequence[str], position: int) -> tuple[list[float], float] | str:
     """The probability of each choice and their sum before scaling, or the reason why it is unknown."""
     if record.get("error"):
-        return f"the request failed ({_shown(record['error'])})"
+        return f"the request failed ({_short_repr(record['error'])})"
     body = _body(record)
     if body is None:
         return "has no choices with log probabilities"
@@ -690,8 +696,8 @@ def _answer(record: Mapping[str, Any], names: Sequence[str], position: int) -> t
     sums = [math.fsum(p for token, p in likely.items() if _bare(token) == name) for name in wanted]
     mass = math.fsum(sums)
     if not mass:
-        shown = ", ".join(repr(token) for token in list(listed)[:5])
-        return f"none of the choices is among the tokens at position {position} ({shown})"
+        tokens = ", ".join(repr(token) for token in list(listed)[:5])
+        return f"none of the choices is among the tokens at position {position} ({tokens})"
     missing = sum(not p for p in sums)
     rest = max(0.0, 1 - math.fsum(likely.values()))
     bound = min(min(likely.values()), rest / missing) if missing else 0.0
@@ -700,7 +706,7 @@ def _answer(record: Mapping[str, Any], names: Sequence[str], position: int) -> t
     return [p / total for p in filled], min(mass, 1.0)
 
 
-def _truths(label: Any, records: Sequence[tuple[str, Any]], ids: Sequence[Any]) -> tuple[list[Any], bool]:
+def _answer_column(label: Any, records: Sequence[tuple[str, Any]], ids: Sequence[Any]) -> tuple[list[Any], bool]:
     """The correct answer of each record, or its correctness; and whether it is the latter."""
     fields = [_own_fields(record) for _, record in records]
     if label is None or (isinstance(label, str) and not Path(label).is_file()):
@@ -733,13 +739,13 @@ def _key(file: Path) -> dict[str, Any]:
     if key is None or answer is None:
         problem = f"{file} has no column {'custom_id or id' if key is None else 'answer or label'}"
         raise ColumnError("label", f"{problem}; its columns are {', '.join(map(str, names))}", "rename them")
-    lacking = next((place for place, row in enumerate(rows, 1) if None in (row.get(key), row.get(answer))), None)
+    lacking = next((line for line, row in enumerate(rows, 1) if None in (row.get(key), row.get(answer))), None)
     if lacking is not None:
         raise InputError("label", f"{file}: entry {lacking:,} has no {key} or no {answer}", "complete or delete it")
-    found = {str(row[key]): row[answer] for row in rows}
-    if len(found) < len(rows):
+    answers = {str(row[key]): row[answer] for row in rows}
+    if len(answers) < len(rows):
         raise InputError("label", f"{file}: an identifier occurs twice", "give one answer for each")
-    return found
+    return answers
 
 
 def _own_fields(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -750,7 +756,7 @@ def _own_fields(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**(inner if isinstance(inner, Mapping) else {}), **own}
 
 
-def _choice(answer: Any, names: Sequence[str], place: str) -> int:
+def _choice(answer: Any, names: Sequence[str], position: str) -> int:
     """The place of the correct answer among the choices; an integer counts from 0."""
     wanted = [_bare(name) for name in names]
     text = _bare(str(answer))
@@ -760,14 +766,14 @@ def _choice(answer: Any, names: Sequence[str], place: str) -> int:
     if number and not isinstance(answer, bool) and int(text) < len(names):
         return int(text)
     raise InputError(
-        "label", f"{place}: the correct answer {_shown(answer)} is not among the choices {', '.join(names)}"
+        "label", f"{position}: the correct answer {_short_repr(answer)} is not among the choices {', '.join(names)}"
     )
 
 
-def read_verdict(value: Any, place: str) -> bool:
+def read_verdict(value: Any, position: str) -> bool:
     """Whether a verdict, such as 1, true or correct, says that an answer is correct."""
     text = str(value).strip().lower().removesuffix(".0")
     truth = as_booleans([{"right": "correct", "wrong": "incorrect"}.get(text, text)])
     if truth is None:
-        raise InputError("label", f"{place}: correct must be true or false; got {_shown(value)}")
+        raise InputError("label", f"{position}: correct must be true or false; got {_short_repr(value)}")
     return truth[0]

@@ -119,12 +119,12 @@ class Dropped:
 
     def __str__(self) -> str:
         """One line, such as ``3 of 1,000 rows dropped because of missing values (label 2, p 1)``."""
-        return f"{self.n:,} of {self.rows:,} rows dropped because of missing values ({_counted(self.columns)})"
+        return f"{self.n:,} of {self.rows:,} rows dropped because of missing values ({_counts_text(self.columns)})"
 
 
-def _counted(columns: Mapping[str, int]) -> str:
-    shown = [f"{name} {count:,}" for name, count in columns.items()]
-    return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more columns" if len(shown) > 8 else "")
+def _counts_text(columns: Mapping[str, int]) -> str:
+    counts = [f"{name} {count:,}" for name, count in columns.items()]
+    return ", ".join(counts[:8]) + (f" and {len(counts) - 8} more columns" if len(counts) > 8 else "")
 
 
 def missing_rows(value: Any, *, texts: bool = True) -> Bools:
@@ -141,14 +141,14 @@ def missing_rows(value: Any, *, texts: bool = True) -> Bools:
     if isinstance(value, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(value)
         value = value.data
-    array = _plain(value)
-    found = _entries(array, texts)
+    array = _as_plain_array(value)
+    missing = _entries(array, texts)
     if mask.size:
-        found = found | mask
-    return np.asarray(found.reshape(len(found), -1).any(axis=1) if found.ndim > 1 else found)
+        missing = missing | mask
+    return np.asarray(missing.reshape(len(missing), -1).any(axis=1) if missing.ndim > 1 else missing)
 
 
-def _plain(value: Any) -> NDArray[Any]:
+def _as_plain_array(value: Any) -> NDArray[Any]:
     """An array with its missing entries as None or NaN, where conversion for use would raise."""
     if isinstance(value, (list, tuple)):
         try:
@@ -176,11 +176,11 @@ def _entries(array: NDArray[Any], texts: bool) -> Bools:
     if kind in "mM":
         return np.isnat(array)
     if kind == "O":
-        found = [_is_missing_entry(entry, texts) for entry in array.ravel().tolist()]
-        return np.array(found, bool).reshape(array.shape)
+        missing = [_is_missing_entry(entry, texts) for entry in array.ravel().tolist()]
+        return np.array(missing, bool).reshape(array.shape)
     if kind in "US" and texts:
-        names, place = np.unique(array, return_inverse=True)
-        return np.array([_is_missing_entry(name, True) for name in names.tolist()], bool)[place.reshape(array.shape)]
+        names, inverse = np.unique(array, return_inverse=True)
+        return np.array([_is_missing_entry(name, True) for name in names.tolist()], bool)[inverse.reshape(array.shape)]
     return np.zeros(array.shape, bool)
 
 
@@ -192,89 +192,91 @@ def _is_missing_entry(entry: Any, texts: bool) -> bool:
     return is_missing(entry)
 
 
-def _parts(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
+def _parts(values_of: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
     """The columns of all arguments by name, with the argument each belongs to."""
     import narwhals.stable.v2 as nw
 
-    found: dict[str, tuple[str, Any]] = {}
-    for argument, value in given.items():
+    parts: dict[str, tuple[str, Any]] = {}
+    for argument, value in values_of.items():
         if value is None:
             continue
         name = names.get(argument, argument)
         if isinstance(value, GroupColumns):
-            found |= {factor.name: (argument, values) for factor, values in value.values.items()}
+            parts |= {factor.name: (argument, values) for factor, values in value.values.items()}
             continue
         native = None if isinstance(value, (np.ndarray, list, tuple)) else _native(value, argument)
         if isinstance(native, nw.LazyFrame):
             native = native.collect()
         if isinstance(native, nw.DataFrame) and len(native.columns) > 1:
             for series in native.iter_columns():
-                found[str(series.name)] = (argument, series.to_native())
+                parts[str(series.name)] = (argument, series.to_native())
         else:
-            found[name] = (argument, value)
-    return found
+            parts[name] = (argument, value)
+    return parts
 
 
 def find_missing(
-    given: Mapping[str, Any], names: Mapping[str, str], known: Collection[str] = ()
+    values_of: Mapping[str, Any], names: Mapping[str, str], known: Collection[str] = ()
 ) -> dict[str, tuple[str, Bools]]:
     """Return the mask of missing rows of each column that has some, with the argument it belongs to.
 
     In groups a text such as ``NA`` is a name. In labels it is, if it is one of the classes `known` or if it leaves fewer than two
     other labels: it is then the name of a class.
     """
-    found = {}
-    for name, (argument, value) in _parts(given, names).items():
+    missing = {}
+    for name, (argument, value) in _parts(values_of, names).items():
         mask = missing_rows(value, texts=argument not in ("y_true", "groups"))
         if argument == "y_true":
             mask = missing_labels(value, mask, known)
         if mask.any():
-            found[name] = (argument, mask)
-    return found
+            missing[name] = (argument, mask)
+    return missing
 
 
 def missing_labels(value: Any, missing: Bools, known: Collection[str] = ()) -> Bools:
     """Return the mask of missing labels with those that are text such as ``NA``, unless that is the name of a class."""
-    array = _plain(value.data if isinstance(value, np.ma.MaskedArray) else value)
+    array = _as_plain_array(value.data if isinstance(value, np.ma.MaskedArray) else value)
     if array.ndim != 1 or array.dtype.kind not in "OU":
         return missing
     texts = [isinstance(label, str) for label in array.tolist()]
     if not any(texts):
         return missing
     seen = {str(label) for label, absent in zip(array.tolist(), missing.tolist(), strict=True) if not absent}
-    words = {label for label in seen - set(known) if is_missing_text(label) and label.strip().lower() != "none"}
-    if not words or len(seen - words) < 2:
+    missing_texts = {label for label in seen - set(known) if is_missing_text(label) and label.strip().lower() != "none"}
+    if not missing_texts or len(seen - missing_texts) < 2:
         return missing
-    return missing | np.array([text and label in words for text, label in zip(texts, array.tolist(), strict=True)])
+    return missing | np.array(
+        [text and label in missing_texts for text, label in zip(texts, array.tolist(), strict=True)]
+    )
 
 
 def without_missing(
-    given: Mapping[str, Any], names: Mapping[str, str], known: Collection[str] = ()
+    values_of: Mapping[str, Any], names: Mapping[str, str], known: Collection[str] = ()
 ) -> tuple[dict[str, Any], Dropped | None]:
     """Return the arguments without the rows in which one is missing, and what was dropped; None if nothing was."""
-    given = {**given, "groups": as_group_columns(given.get("groups"))}
-    found = find_missing(given, names, known)
-    if not found:
-        return dict(given), None
-    if len({len(mask) for _, mask in found.values()}) > 1:
-        return dict(given), None  # the lengths are compared later
-    dropped = drop_rows(found)
+    values_of = {**values_of, "groups": as_group_columns(values_of.get("groups"))}
+    missing = find_missing(values_of, names, known)
+    if not missing:
+        return dict(values_of), None
+    if len({len(mask) for _, mask in missing.values()}) > 1:
+        return dict(values_of), None  # the lengths are compared later
+    dropped = drop_rows(missing)
     kept = {
         argument: value if value is None or _length(value) != dropped.rows else kept_rows(value, dropped.kept)
-        for argument, value in given.items()
+        for argument, value in values_of.items()
     }
-    for argument in {argument for argument, _ in found.values()} - {"y_true", "groups"}:
+    for argument in {argument for argument, _ in missing.values()} - {"y_true", "groups"}:
         kept[argument] = _numbers_of_text(kept[argument])
     return kept, dropped
 
 
-def drop_rows(found: Mapping[str, tuple[str, Bools]], *, applied: bool = False) -> Dropped:
+def drop_rows(missing: Mapping[str, tuple[str, Bools]], *, applied: bool = False) -> Dropped:
     """What is dropped, given the argument and the mask of the missing rows of each column; raises if no row is left."""
-    absent = np.logical_or.reduce([mask for _, mask in found.values()])
-    columns = {name: int(mask.sum()) for name, (_, mask) in found.items()}
+    absent = np.logical_or.reduce([mask for _, mask in missing.values()])
+    columns = {name: int(mask.sum()) for name, (_, mask) in missing.items()}
     dropped = Dropped(len(absent), int(absent.sum()), columns, ~absent, applied)
     if dropped.n == dropped.rows:
-        raise all_missing(dropped, next(iter(found.values()))[0])
+        raise all_missing(dropped, next(iter(missing.values()))[0])
     return dropped
 
 
@@ -291,7 +293,7 @@ def _numbers_of_text(value: Any) -> Any:
 
 def all_missing(dropped: Dropped, argument: str) -> InputError:
     """The error for data without a complete row."""
-    problem = f"all {dropped.rows:,} rows have missing values ({_counted(dropped.columns)}), so none is left"
+    problem = f"all {dropped.rows:,} rows have missing values ({_counts_text(dropped.columns)}), so none is left"
     return InputError(argument, problem, "check the columns, or the program that wrote them")
 
 
@@ -324,12 +326,12 @@ def kept_rows(value: Any, kept: Bools) -> Any:
     return value.take(rows) if hasattr(value, "take") else np.asarray(value)[kept]
 
 
-def missing_error(found: Mapping[str, tuple[str, Bools]], error: CalibrantError | None = None) -> CalibrantError:
+def missing_error(missing: Mapping[str, tuple[str, Bools]], error: CalibrantError | None = None) -> CalibrantError:
     """The one error for all missing values: how many in each column, and the first of their rows."""
-    columns = {name: int(mask.sum()) for name, (_, mask) in found.items()}
+    columns = {name: int(mask.sum()) for name, (_, mask) in missing.items()}
     count = sum(columns.values())
-    row = min(int(np.argmax(mask)) for _, mask in found.values())
-    (name, (argument, _)), *others = found.items()
+    row = min(int(np.argmax(mask)) for _, mask in missing.values())
+    (name, (argument, _)), *others = missing.items()
     problem = missing_values(count)
     if others:
         listed = [f"{name} {number:,}" for name, number in columns.items()]
@@ -344,7 +346,7 @@ def missing_error(found: Mapping[str, tuple[str, Bools]], error: CalibrantError 
 
 def explained(
     error: CalibrantError,
-    given: Mapping[str, Any],
+    values_of: Mapping[str, Any],
     names: Mapping[str, str],
     known: Collection[str],
     dropped: Dropped | None,
@@ -355,11 +357,11 @@ def explained(
     if error.row is None or not isinstance(error, (InputError, InputTypeError)) or isinstance(error, ShapeError):
         return error
     try:
-        found = find_missing({**given, "groups": as_group_columns(given.get("groups"))}, names, known)
+        missing = find_missing({**values_of, "groups": as_group_columns(values_of.get("groups"))}, names, known)
     except (CalibrantError, TypeError, ValueError):  # the values cannot be read at all
         return error
-    at_fault = any(error.row < len(mask) and mask[error.row] for _, mask in found.values())
-    return missing_error(found, error) if at_fault else error
+    at_fault = any(error.row < len(mask) and mask[error.row] for _, mask in missing.values())
+    return missing_error(missing, error) if at_fault else error
 
 
 def on_same_rows(

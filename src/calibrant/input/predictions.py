@@ -228,19 +228,19 @@ class Predictions:
         Predictions
             Checked predictions.
         """
-        made = object.__new__(cls)
-        made.__dict__["hints"] = False
-        made.__init__(*args, **keywords)  # type: ignore[misc]
-        return made
+        predictions = object.__new__(cls)
+        predictions.__dict__["hints"] = False
+        predictions.__init__(*args, **keywords)  # type: ignore[misc]
+        return predictions
 
     def _copy(self, **changes: Any) -> Predictions:
         """The same predictions with other attributes, and without what was derived from the previous ones."""
-        other = object.__new__(Predictions)
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name != "predicted"})
-        other.views, other.cumulative = {}, None
+        copy = object.__new__(Predictions)
+        copy.__dict__.update({name: value for name, value in self.__dict__.items() if name != "predicted"})
+        copy.views, copy.cumulative = {}, None
         for name, value in changes.items():
-            setattr(other, name, value)
-        return other
+            setattr(copy, name, value)
+        return copy
 
     def take(self, rows: Array) -> Predictions:
         """Return the predictions of some rows, without checking them again.
@@ -276,11 +276,11 @@ class Predictions:
         Predictions
             Predictions with these labels.
         """
-        other = self._copy(labels=frozen(labels), soft=None, cumulative=self.cumulative)
+        copy = self._copy(labels=frozen(labels), soft=None, cumulative=self.cumulative)
         if self.top_score is not None:
-            other.top_correct = frozen((self.predicted == labels).view(np.uint8))
-            other.__dict__["predicted"] = self.predicted
-        return other
+            copy.top_correct = frozen((self.predicted == labels).view(np.uint8))
+            copy.__dict__["predicted"] = self.predicted
+        return copy
 
     def with_soft_labels(self, shares: Array) -> Predictions:
         """Return the same predictions with class probabilities as labels, without checking them.
@@ -310,10 +310,10 @@ class Predictions:
         Predictions
             Predictions with these probabilities.
         """
-        other = self._copy(probs=frozen(probs), logits=None)
+        copy = self._copy(probs=frozen(probs), logits=None)
         if probs.ndim == 2 and self.kind != "multilabel":
-            other.top_score, other.top_correct = check_matrix(other.probs, self.labels, 1e-9)
-        return other
+            copy.top_score, copy.top_correct = check_matrix(copy.probs, self.labels, 1e-9)
+        return copy
 
     def with_groups(self, groups: Any) -> Predictions:
         """Return the same predictions with other groups.
@@ -364,15 +364,15 @@ class Predictions:
         if order == tuple(range(self.k)) or self.probs.ndim == 1:
             return self
         columns = np.array(order)
-        other = self._copy(class_order=tuple(range(self.k)))
-        other.classes = None if self.classes is None else tuple(self.classes[column] for column in order)
+        copy = self._copy(class_order=tuple(range(self.k)))
+        copy.classes = None if self.classes is None else tuple(self.classes[column] for column in order)
         for name in ("probs", "logits", "soft"):
             value = getattr(self, name)
             if value is not None:
-                setattr(other, name, frozen(value[:, columns]))
+                setattr(copy, name, frozen(value[:, columns]))
         if self.labels is not None:
-            other.labels = frozen(np.argsort(columns)[self.labels])
-        return other
+            copy.labels = frozen(np.argsort(columns)[self.labels])
+        return copy
 
     @property
     def exclusive_classes(self) -> int | None:
@@ -386,8 +386,8 @@ class Predictions:
             raise InputError("y_prob", f"{self.kind} predictions have no predicted class")
         if self.probs.ndim == 1:
             return frozen((self.probs > 0.5).astype(np.intp))
-        found = map_blocks(lambda a, b: self.probs[a:b].argmax(axis=1), self.n, rows_per_block(self.k), columns=self.k)
-        return frozen(np.concatenate(found))
+        parts = map_blocks(lambda a, b: self.probs[a:b].argmax(axis=1), self.n, rows_per_block(self.k), columns=self.k)
+        return frozen(np.concatenate(parts))
 
     def class_index(self, name: Any, argument: str = "lens") -> int:
         """Return the column of a class.

@@ -38,7 +38,7 @@ def check_vector(probs: Array) -> None:
         if not good:
             block = probs[number * step : (number + 1) * step]
             first = np.argwhere(~((block >= 0) & (block <= 1)))[0]
-            raise _outside(probs, number * step + int(first[0]), int(first[1]) if probs.ndim == 2 else None)
+            raise _entry_error(probs, number * step + int(first[0]), int(first[1]) if probs.ndim == 2 else None)
 
 
 def quick_vector(probs: Array, labels: Array) -> bool:
@@ -51,12 +51,12 @@ def quick_vector(probs: Array, labels: Array) -> bool:
         return bool(probs.min() >= 0 and probs.max() <= 1 and labels.min() >= 0 and labels.max() <= 1)  # NaN fails
     if kernel is None:
         return False
-    bits, one = _bits(probs)
+    bits, bits_of_one = _bits(probs)
     labels = frozen(labels)  # numba would compile again for a writeable array
 
     def fine(start: int, stop: int) -> bool:
         worst, union = kernel(bits[start:stop], labels[start:stop])
-        return bool(worst <= one and 0 <= union <= 1)
+        return bool(worst <= bits_of_one and 0 <= union <= 1)
 
     return all(map_blocks(fine, len(labels), COMPILED_ENTRIES))
 
@@ -70,7 +70,7 @@ def quick_matrix(probs: Array, labels: Array, tolerance: float) -> tuple[Array, 
     if kernel is None:
         return None
     flat, labels = frozen(probs.reshape(-1)), frozen(labels)  # numba would compile again for writeable arrays
-    bits, one = _bits(flat)
+    bits, bits_of_one = _bits(flat)
     # Sums in single precision are fast, and accurate enough unless rows are very long. Undecided rows are left to the slow path,
     # and so are rows that may still be valid (minus zero).
     single = probs.dtype == np.float32 and _rounding(columns, np.float32) < 0.75 * tolerance
@@ -82,11 +82,13 @@ def quick_matrix(probs: Array, labels: Array, tolerance: float) -> tuple[Array, 
 
     def work(start: int, stop: int) -> int:
         rows, entries = slice(start, stop), slice(start * columns, stop * columns)
-        found = kernel(flat[entries], bits[entries], labels[rows], one, zero, surely, top_bits[rows], correct[rows])
-        return int(found)
+        valid = kernel(
+            flat[entries], bits[entries], labels[rows], bits_of_one, zero, surely, top_bits[rows], correct[rows]
+        )
+        return int(valid)
 
-    found = map_blocks(work, rows, rows_per_block(columns, COMPILED_ENTRIES), columns=columns)
-    return (top, correct) if max(found) < 0 else None
+    valid = map_blocks(work, rows, rows_per_block(columns, COMPILED_ENTRIES), columns=columns)
+    return (top, correct) if max(valid) < 0 else None
 
 
 def _rounding(terms: int, dtype: Any) -> float:
@@ -129,8 +131,8 @@ def printed_tolerance(probs: Array) -> float:
     with np.errstate(
         over="ignore", invalid="ignore"
     ):  # numbers near the largest float are reported as no probabilities
-        places = next((d for d in PRINTED if np.abs(probs - np.round(probs, d)).max() <= exact), None)
-    return 0.0 if places is None else rounding_of(probs.shape[1]) * 10.0**-places * (1 + 1e-6)
+        decimals = next((d for d in PRINTED if np.abs(probs - np.round(probs, d)).max() <= exact), None)
+    return 0.0 if decimals is None else rounding_of(probs.shape[1]) * 10.0**-decimals * (1 + 1e-6)
 
 
 def _check_matrix_numpy(
@@ -142,24 +144,24 @@ def _check_matrix_numpy(
     lane = np.arange(min(rows, rows_per_block(columns, NUMPY_ENTRIES)))
     narrow = columns <= NARROW
     first = lane * columns if narrow and probs.flags.c_contiguous else None
-    _, one = _bits(top)
-    top_bits = top.view(one.dtype)
+    _, bits_of_one = _bits(top)
+    top_bits = top.view(bits_of_one.dtype)
     # Sums in the input dtype are fast; those within rounding error of the tolerance are recomputed in float64.
     rounding = _rounding(min(columns, 64), probs.dtype)  # NumPy uses pairwise summation for long rows
 
     def work(start: int, stop: int) -> int:
-        place, best = lane[: stop - start], top[start:stop]
+        indices, best = lane[: stop - start], top[start:stop]
         if narrow:
             # With few classes first, NumPy reduces over long contiguous runs instead of many short ones.
             block, axis = _class_first(probs[start:stop]), 0
             # As integers, numbers in [0, 1] have the same order, and all others and minus zero are larger than 1.
-            inside = bool(block.view(one.dtype).max(axis=0, out=top_bits[start:stop]).max() <= one)
+            inside = bool(block.view(bits_of_one.dtype).max(axis=0, out=top_bits[start:stop]).max() <= bits_of_one)
             if not inside:
                 block.max(axis=0, out=best)
         else:
             block, axis = np.ascontiguousarray(probs[start:stop]), 1
             where = block.argmax(axis=1)
-            best[:] = block[place, where]
+            best[:] = block[indices, where]
             inside = False
         inside = inside or bool(block.min() >= 0 and best.max() <= 1)  # NaN fails
         if not (inside and _sum_to_one(block.sum(axis=axis), tolerance - rounding)):
@@ -172,7 +174,7 @@ def _check_matrix_numpy(
             label, hit = labels[start:stop], correct[start:stop]
             if narrow:
                 if first is None:
-                    own = block.ravel().take(np.multiply(label, stop - start, dtype=np.intp) + place)
+                    own = block.ravel().take(np.multiply(label, stop - start, dtype=np.intp) + indices)
                 else:
                     own = probs[start:stop].reshape(-1).take(first[: stop - start] + label)
                 np.equal(own, best, out=hit)
@@ -185,11 +187,11 @@ def _check_matrix_numpy(
                 np.equal(where, label, out=hit)
         return -1
 
-    found = [row for row in map_blocks(work, rows, len(lane), columns=columns) if row >= 0]
-    if found:
+    bad_rows = [row for row in map_blocks(work, rows, len(lane), columns=columns) if row >= 0]
+    if bad_rows:
         if printed and printed_tolerance(probs) > tolerance:
             return _check_matrix_numpy(probs, labels, printed_tolerance(probs))
-        _raise_for_row(probs, found[0], tolerance)
+        _raise_for_row(probs, bad_rows[0], tolerance)
     return top, None if correct is None else correct.view(np.uint8)
 
 
@@ -215,20 +217,20 @@ def _raise_for_row(probs: Array, row: int, tolerance: float) -> None:
     entries = probs[row].astype(np.float64)
     bad = ~((entries >= 0) & (entries <= 1))
     if bad.any():
-        raise _outside(probs, row, int(np.argmax(bad)))
+        raise _entry_error(probs, row, int(np.argmax(bad)))
     total = entries.sum()
     # A sum that barely violates the tolerance must not be printed as 1.
-    shown = f"{total:.6g}" if abs(total - 1) > 1e-4 else f"{total:.10g}"
+    printed = f"{total:.6g}" if abs(total - 1) > 1e-4 else f"{total:.10g}"
     raise ProbabilityError(
         "y_prob",
-        f"each row must sum to 1 within {tolerance:.4g}; got a sum of {shown}",
+        f"each row must sum to 1 within {tolerance:.4g}; got a sum of {printed}",
         "use Predictions(..., normalize=True) to rescale, Predictions(..., multilabel=True) if the columns are independent, "
         "or Predictions(..., input='logit') if these are logits",
         row=row,
     )
 
 
-def _outside(probs: Array, row: int, column: int | None) -> ProbabilityError:
+def _entry_error(probs: Array, row: int, column: int | None) -> ProbabilityError:
     value = float(probs[row] if column is None else probs[row, column])
     if np.isnan(value):
         missing = np.isnan(probs) if probs.ndim == 1 else np.isnan(probs).any(axis=1)

@@ -48,7 +48,7 @@ def read_probabilities(
         logits = frozen(probs)
         probs = _from_logits(probs, multilabel)
     elif clip or rescale:
-        probs = _mend(probs, clip, rescale and probs.ndim == 2 and not multilabel)
+        probs = _clip_and_normalize(probs, clip, rescale and probs.ndim == 2 and not multilabel)
     k = 2 if probs.ndim == 1 else probs.shape[1]
     kind: Kind = "binary" if k == 2 else "multiclass"
     if input == "confidence":
@@ -122,7 +122,7 @@ def _from_logits(logits: Array, multilabel: bool) -> Array:
     return probs
 
 
-def _mend(probs: Array, clip: bool, normalize: bool) -> Array:
+def _clip_and_normalize(probs: Array, clip: bool, normalize: bool) -> Array:
     """Clip and normalise as requested; NaN and infinity are left for the check to report."""
     probs = probs.astype(np.float64)
     if clip:

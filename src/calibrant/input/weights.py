@@ -76,7 +76,7 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
         if high - low < max(n, FEW_CODES):  # codes of groups, which need no dictionary
             code = (values.astype(np.uint64) - np.uint64(low % 2**64)).astype(np.intp)
             present = np.bincount(code) > 0
-            return (np.cumsum(present) - 1)[code], tuple(low + place for place in np.flatnonzero(present).tolist())
+            return (np.cumsum(present) - 1)[code], tuple(low + offset for offset in np.flatnonzero(present).tolist())
     listed = values.tolist()
     names = sorted(
         set(listed),

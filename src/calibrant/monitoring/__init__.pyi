@@ -12,6 +12,7 @@ from .labelfree import ChangeReading as ChangeReading
 from .labelfree import ConfidenceSummary as ConfidenceSummary
 from .labelfree import ScoreFindings as ScoreFindings
 from .monitor import Monitor as Monitor
+from .online import OnlineRecalibration as OnlineRecalibration
 from .ood import OodFindings as OodFindings
 from .performance import MetricEstimate as MetricEstimate
 from .performance import PerformanceEstimate as PerformanceEstimate

@@ -17,6 +17,7 @@ from ..util.results import number, percent, pvalue_clause
 from .changepoint import EDetector, goes_on, locate_change, start_detector
 from .ingest import ALL_ROWS
 from .labelfree import ScoreFindings
+from .online import learn_window
 from .queries import Part, Stream, Transaction, Window
 from .sequential import RULED_OUT, EProcess, start_eprocess
 from .settings import Settings
@@ -108,6 +109,8 @@ def _test(db: Transaction, settings: Settings, window: Window, clock: int | None
         rows = judged(part, settings, clock)
         before = EProcess.of_dict(stream.eprocess)
         process, detector = before.update(rows), EDetector.of_dict(stream.detector).update(rows)
+        if settings.online and part.stream == ALL_ROWS and rows.n:
+            learn_window(db, window.place, rows)
         logs = (_finite(process.log_value), _finite(detector.log_value))
         db.add_evidence(window.place, part.stream, fingerprint(rows), rows.n, *logs)
         db.save_stream(stream._replace(eprocess=process.to_dict(), detector=detector.to_dict()))

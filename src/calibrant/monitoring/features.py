@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ColumnError, InputError, ShapeError
-from ..evaluation.subgroups import Subgroups, find_subgroups
 from ..input.features import Column, read_features
 from ..input.predictions import Predictions
 from ..util.results import number, pvalue_clause, several
 from .queries import Transaction
 from .settings import Settings
+
+if TYPE_CHECKING:
+    from ..evaluation.subgroups import Subgroups
 
 
 def features_as_text(features: Any, names: Sequence[str], ids: Sequence[str] | None, n: int) -> list[str] | None:
@@ -44,6 +46,8 @@ def _plain(column: Column) -> list[Any]:
 
 def window_subgroups(db: Transaction, settings: Settings, place: int) -> Subgroups:
     """Find the subgroups of the labelled rows of a window, by their features; see `Monitor.subgroups`."""
+    from ..evaluation.subgroups import find_subgroups  # an update needs none of what it imports
+
     rows = db.labelled_features(place)
     if not rows:
         raise ShapeError("window", f"{settings.rule.name(place)} has no labelled rows with features")

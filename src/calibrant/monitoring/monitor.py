@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ from ..errors import (
     InputTypeError,
     LensError,
 )
-from ..evaluation.certificates import Certificate
-from ..evaluation.subgroups import Subgroups
 from ..input.convert import column
 from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
@@ -32,7 +30,6 @@ from ..sketches.collection import ALL, Sketches
 from ..util.blocks import LARGE_BLOCK, map_blocks
 from ..util.progress import track
 from .alarms import clock_of, drift_alarms, labelled_windows, settle, start_stream
-from .certified import CertificateStatus, certificate_status
 from .features import subgroup_notes, window_subgroups
 from .ingest import (
     ALL_ROWS,
@@ -52,6 +49,7 @@ from .ingest import (
     watched_scores,
 )
 from .labelfree import ScoreFindings
+from .online import online_status, stored_calibrator
 from .ood import LENS as OOD_LENS
 from .ood import OodScale, read_ood, scales_of
 from .queries import Part, Transaction
@@ -61,6 +59,12 @@ from .settings import Settings, check_columns, check_watched, read_horizon, read
 from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
 from .store import Store, is_unwritable
 from .windows import SECOND, WindowRule, read_duration, read_time, read_times, time_text, window_rule
+
+if TYPE_CHECKING:
+    from ..evaluation.certificates import Certificate
+    from ..evaluation.subgroups import Subgroups
+    from ..recalibration.online import OnlineCalibration
+    from .certified import CertificateStatus
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -172,6 +176,7 @@ class Monitor:
         columns: Mapping[str, str] | None = None,
         keep: Any = None,
         features: Iterable[str] = (),
+        online: bool = False,
     ) -> Monitor:
         """Create a monitor in a new file or in a schema of a PostgreSQL server.
 
@@ -223,6 +228,9 @@ class Monitor:
         features : iterable of str, optional
             Names of features that are stored with the rows, which then require ids. The status lists the subgroups of the newest tested window
             in which predictions and outcomes disagree; see `subgroups`.
+        online : bool, default False
+            Whether to keep an online recalibration of the scores, `OnlineCalibration`, that learns from each tested window of all rows.
+            The status compares its Brier score with that of the scores as they are; see `online_calibrator`.
 
         Returns
         -------
@@ -263,18 +271,11 @@ class Monitor:
             columns=kept,
             keep=read_keep(keep, rule),
             features=tuple(features),
+            online=online,
         )
-        more = {} if rows is None else _reference_sketches(settings, rows, scores, when)
-        if rule.season is not None and rows is None:
-            raise ArgumentError("reference", "must be rows for windows with a season", "pass labels and probabilities")
-        store = Store.create(
-            path,
-            {"settings": settings.to_dict()},
-            sketches.to_bytes(),
-            [start_stream(settings, name, place, place > 0) for place, name in enumerate([ALL_ROWS, *names])],
-            more,
-        )
-        return cls._read(store)
+        more = _reference_sketches(settings, rows, scores, when)
+        streams = [start_stream(settings, name, place, place > 0) for place, name in enumerate([ALL_ROWS, *names])]
+        return cls._read(Store.create(path, {"settings": settings.to_dict()}, sketches.to_bytes(), streams, more))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Monitor:
@@ -554,6 +555,11 @@ class Monitor:
         status = build_status(self._store, self.settings, self._reference_of, last, group)
         with self._store.read() as db:
             place = db.last_tested()
+            if self.settings.online:
+                places = [tested for tested, *_ in db.evidence(ALL_ROWS)]
+                online = online_status(db, self.settings, places if last is None else places[-last:])
+                notes = () if online is None else (repr(online),)
+                status = replace(status, online=online, notes=(*status.notes, *notes))
         if not self.settings.features or place is None:
             return status
         window = self.settings.rule.name(place)
@@ -590,6 +596,29 @@ class Monitor:
                 raise ArgumentError("window", f"unknown window {window!r}", "see status().windows")
             return window_subgroups(db, self.settings, place)
 
+    def online_calibrator(self) -> OnlineCalibration:
+        """Return the online recalibration of the scores, as it is after the newest tested window.
+
+        It learns from the labels that a window has when it is tested, of at most 5000 random rows; later labels and corrections do not
+        change it.
+
+        Returns
+        -------
+        OnlineCalibration
+            The calibrator of the probability of the monitored event; it can be saved, and updated further.
+
+        Raises
+        ------
+        ArgumentError
+            If the monitor was created without ``online=True``, or has not tested a window yet.
+        """
+        with self._store.read() as db:
+            calibrator = stored_calibrator(db)
+        if calibrator is None:
+            problem = "no window was tested yet" if self.settings.online else "the monitor was created without it"
+            raise ArgumentError("online", problem)
+        return calibrator
+
     def check_certificate(self, certificate: Certificate) -> CertificateStatus:
         """Test whether the bounds of a certificate still hold, by the labelled rows of all tested windows.
 
@@ -615,6 +644,8 @@ class Monitor:
         their mean deviation in this direction is at most the calibration error, whatever the calibration curve. Nothing is assumed of
         the curve, and the evidence cannot show that the bound holds.
         """
+        from .certified import certificate_status  # an update needs none of what it imports
+
         if certificate.lens != self.settings.lens:
             raise LensError("certificate", f"is about {certificate.lens!r}, the monitor about {self.settings.lens!r}")
         rule, streams = self.settings.rule, []
@@ -813,9 +844,13 @@ def _counts(p: Predictions) -> Whole:
 
 
 def _reference_sketches(
-    settings: Settings, p: Predictions, ood: Mapping[str, Floats], when: Any
+    settings: Settings, p: Predictions | None, ood: Mapping[str, Floats], when: Any
 ) -> dict[tuple[Any, ...], bytes]:
     """Out-of-distribution scores of each stream and, with a season, all scores of each stream and phase, as bytes of sketches."""
+    if p is None and settings.rule.season is not None:
+        raise ArgumentError("reference", "must be rows for windows with a season", "pass labels and probabilities")
+    if p is None:
+        return {}
     counts = _counts(p)
     streams = {ALL_ROWS: np.ones(p.n, bool)}
     if p.groups is not None:

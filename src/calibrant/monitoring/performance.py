@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from ..curves.local_regression import spline_columns, weighted_quantile
 from ..curves.logistic_regression import Groups, fit_logistic, groups_of, logit, rows_of
-from ..decision.costs import cost_decision
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from ..inference.replicates import many, quantile_bounds
 from ..inference.seeds import generator, seed_of
 from ..input.predictions import Predictions
 from ..recalibration.scores import named_as
 from ..sketches.sketch import Sketch
+from ..util.cached import cached_property
 from ..util.checks import check_choice, check_fraction, check_whole, suggest
 from ..util.results import Result, number
 from ..views.view import View, sigmoid
@@ -30,7 +30,7 @@ from ..views.view import View, sigmoid
 Floats = NDArray[np.float64]
 Array = NDArray[Any]
 Generator = np.random.Generator
-Formula = Callable[["Rows", Floats, Floats], float]
+Formula = Callable[["Outcomes"], float]
 PredictionsLike = Predictions | Sketch | tuple[Any, Any]
 
 ASSUMPTIONS = {
@@ -282,18 +282,20 @@ def estimate_performance(
             simulated = random.multinomial(rows.copies, simulated) / rows.copies[:, None]
         else:
             weight = weight / rows.copies * random.multinomial(rows.copies.sum(), rows.copies / rows.copies.sum())
-        return [formula(rows, simulated, weight) for formula in formulas.values()]
+        outcomes = Outcomes(rows, simulated, weight)
+        return [formula(outcomes) for formula in formulas.values()]
 
     values_of_sets = np.array(many(simulate, n_resamples))
     limits = quantile_bounds(values_of_sets, level)
     estimates = []
+    estimated, known_outcomes = Outcomes(rows, expected, rows.weight), Outcomes(old_rows, observed, old_rows.weight)
     for place, (name, formula) in enumerate(formulas.items()):
         # A metric of the expected labels is far below those of drawn ones if it measures their noise, as calibration errors do.
         is_drawn = isinstance(metrics, Mapping) and about == "rows"
-        value = float(values_of_sets[:, place].mean()) if is_drawn else formula(rows, expected, rows.weight)
+        value = float(values_of_sets[:, place].mean()) if is_drawn else formula(estimated)
         values = (value, float(limits.low[place]), float(limits.high[place]))
         if not np.isnan(values).any():
-            estimates.append(MetricEstimate(name, *values, formula(old_rows, observed, old_rows.weight)))
+            estimates.append(MetricEstimate(name, *values, formula(known_outcomes)))
         elif metrics is not None:
             raise UndefinedMetricError(name, "has no value in this window", "leave it out of metrics")
     sizes = (float(each.copies.sum()) for each in (rows, old_rows))
@@ -365,7 +367,11 @@ class Rows(NamedTuple):
             action = np.ones(p.n, np.intp) if p.kind == "confidence" else (score > threshold).astype(np.intp)
         else:
             score, action = probs.max(axis=1), p.predicted
-        cheapest = None if cost is None else cost_decision(probs, cost).action
+        cheapest = None
+        if cost is not None:
+            from ..decision.costs import cost_decision  # imports all metrics
+
+            cheapest = cost_decision(probs, cost).action
         places = [(len(distinct), place) for distinct, place in (np.unique(q, return_inverse=True) for q in probs.T)]
         weight = np.ones(p.n) if p.weight is None else np.asarray(p.weight, dtype=np.float64)
         count = weight.astype(np.int64) if p.weight_kind == "counts" else np.ones(p.n, np.int64)
@@ -486,49 +492,63 @@ class DensityRatio(NamedTuple):
 # Metrics of labels that may be shares of classes
 
 
-def _accuracy(rows: Rows, labels: Floats, weight: Floats) -> float:
-    return float(weight @ labels[np.arange(len(labels)), rows.action] / weight.sum())
+class Outcomes:
+    """Labels of rows with their weights, from which metrics are computed; what several metrics need is computed once."""
+
+    def __init__(self, rows: Rows, labels: Floats, weight: Floats) -> None:
+        self.rows, self.labels, self.weight = rows, labels, weight
+
+    @cached_property
+    def right(self) -> Floats:
+        """Share of each row whose class is the predicted one."""
+        return self.labels[np.arange(len(self.labels)), self.rows.action]
+
+    @cached_property
+    def hits(self) -> tuple[Array, Array, Array]:
+        """Weight of the rows that are predicted rightly, predicted, and occur: of the event, or of each class."""
+        action, classes = self.rows.action, self.labels.shape[1]
+        hits, predicted = (np.bincount(action, values, classes) for values in (self.weight * self.right, self.weight))
+        first = int(self.rows.is_binary)
+        return hits[first:], predicted[first:], (self.weight @ self.labels)[first:]
 
 
-def _brier(rows: Rows, labels: Floats, weight: Floats) -> float:
-    loss = (labels * (1 - rows.probs) ** 2 + (1 - labels) * rows.probs**2).sum(axis=1)
-    return float(weight @ loss / weight.sum()) / (2 if rows.is_binary else 1)
+def _accuracy(found: Outcomes) -> float:
+    return float(found.weight @ found.right / found.weight.sum())
 
 
-def _auroc(rows: Rows, labels: Floats, weight: Floats) -> float:
+def _brier(found: Outcomes) -> float:
+    labels, probs = found.labels, found.rows.probs
+    loss = (labels * (1 - probs) ** 2 + (1 - labels) * probs**2).sum(axis=1)
+    return float(found.weight @ loss / found.weight.sum()) / (2 if found.rows.is_binary else 1)
+
+
+def _auroc(found: Outcomes) -> float:
     areas = []
-    for (distinct, place), share in list(zip(rows.places, labels.T, strict=True))[rows.is_binary :]:
-        events, others = (np.bincount(place, values, distinct) for values in (weight * share, weight * (1 - share)))
+    for (distinct, place), share in list(zip(found.rows.places, found.labels.T, strict=True))[found.rows.is_binary :]:
+        weights = found.weight * share, found.weight * (1 - share)
+        events, others = (np.bincount(place, values, distinct) for values in weights)
         areas.append(_ratio(events @ (np.cumsum(others) - others / 2), events.sum() * others.sum()))
     return _mean(areas)
 
 
-def _expected_cost(rows: Rows, labels: Floats, weight: Floats, cost: Floats) -> float:
-    return float(weight @ (labels * cost.T[rows.cheapest]).sum(axis=1) / weight.sum())
+def _expected_cost(found: Outcomes, cost: Floats) -> float:
+    loss = (found.labels * cost.T[found.rows.cheapest]).sum(axis=1)
+    return float(found.weight @ loss / found.weight.sum())
 
 
-def _precision(rows: Rows, labels: Floats, weight: Floats) -> float:
-    hits, predicted, _ = _hits(rows, labels, weight)
+def _precision(found: Outcomes) -> float:
+    hits, predicted, _ = found.hits
     return _mean(_ratio(hits, predicted))
 
 
-def _recall(rows: Rows, labels: Floats, weight: Floats) -> float:
-    hits, _, occurring = _hits(rows, labels, weight)
+def _recall(found: Outcomes) -> float:
+    hits, _, occurring = found.hits
     return _mean(_ratio(hits, occurring))
 
 
-def _f1(rows: Rows, labels: Floats, weight: Floats) -> float:
-    hits, predicted, occurring = _hits(rows, labels, weight)
+def _f1(found: Outcomes) -> float:
+    hits, predicted, occurring = found.hits
     return _mean(_ratio(2 * hits, predicted + occurring))
-
-
-def _hits(rows: Rows, labels: Floats, weight: Floats) -> tuple[Array, Array, Array]:
-    """Weight of the rows that are predicted rightly, predicted, and occur: of the event, or of each class."""
-    classes = labels.shape[1]
-    right = weight * labels[np.arange(len(labels)), rows.action]
-    hits, predicted = (np.bincount(rows.action, values, classes) for values in (right, weight))
-    first = int(rows.is_binary)
-    return hits[first:], predicted[first:], (weight @ labels)[first:]
 
 
 def _ratio(part: Any, whole: Any) -> Any:
@@ -539,7 +559,8 @@ def _ratio(part: Any, whole: Any) -> Any:
 def _mean(values: Any) -> float:
     """The mean over classes for which the metric is defined."""
     values = np.asarray(values)
-    return float(values[~np.isnan(values)].mean()) if not np.isnan(values).all() else math.nan
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else math.nan
 
 
 FORMULAS: dict[str, Formula] = {
@@ -579,10 +600,10 @@ def _formulas(metrics: Any, reference: Predictions, cost: Any) -> dict[str, Form
 def _formula_of(metric: Callable[..., float], kind: str) -> Formula:
     """A metric of rows with weights: each row counts once for each class, with the share of that class."""
 
-    def value(rows: Rows, labels: Floats, weight: Floats) -> float:
-        shares = weight[:, None] * labels
+    def value(found: Outcomes) -> float:
+        shares = found.weight[:, None] * found.labels
         row, label = np.nonzero(shares)
-        probs = rows.probs[:, 1] if rows.is_binary else rows.probs
+        probs = found.rows.probs[:, 1] if found.rows.is_binary else found.rows.probs
         keywords = {"input": "confidence"} if kind == "confidence" else {}
         return float(metric(Predictions.derived(label, probs[row], sample_weight=shares[row, label], **keywords)))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import ArgumentError, LensError
-from ..util.checks import check_fraction, check_whole, is_number
+from ..util.checks import check_choice, check_fraction, check_whole, is_number
 from .changepoint import check_detector
 from .ood import OodScale
 from .windows import WindowRule, read_duration
@@ -50,6 +50,8 @@ class Settings:
     """How long rows are kept: a duration, or a number of windows; None for ever."""
     features: tuple[str, ...] = ()
     """Columns of features that are stored with the rows."""
+    online: bool = False
+    """Whether an online recalibration of the scores is kept up to date."""
 
     def __post_init__(self) -> None:
         check_fraction(self.alpha, "alpha", 0.05)
@@ -67,6 +69,7 @@ class Settings:
         if self.missing == "negative" and (self.kind != "binary" or self.lens != "binary"):
             raise ArgumentError("missing", "'negative' is supported for two classes only", "use 'ignore'")
         check_watched(self.lens)
+        check_choice(self.online, "online", (True, False))
 
     @property
     def k(self) -> int:
@@ -102,7 +105,7 @@ class Settings:
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> Settings:
-        plain = {"features": (), **plain}  # stores of format 7 have none
+        plain = {"features": (), "online": False, **plain}  # older stores have none
         values = {name: plain[name] for name in cls.__dataclass_fields__}
         tuples: dict[str, Any] = {name: tuple(plain[name]) for name in ("classes", "features")}
         tuples["ood"] = tuple(OodScale(**each) for each in plain["ood"])

@@ -10,12 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import FileError, GroupError
-from ..evaluation.subgroups import Subgroups
 from ..inference.multiplicity import e_bh
 from ..sketches.sketch import Sketch
 from ..util.results import Record, number, percent, plain_value, several
@@ -25,12 +24,16 @@ from .changepoint import EDetector
 from .drift import INVESTIGATE
 from .ingest import ALL_ROWS, balance, balance_text, group_key, group_name, known_keys, some_names
 from .labelfree import ScoreFindings, find_ood, find_scores
+from .online import OnlineRecalibration
 from .prometheus import exposed
 from .queries import Part, Stream, Transaction, Window
 from .sequential import EProcess
 from .settings import Settings
 from .store import Store, is_unwritable
 from .windows import time_text
+
+if TYPE_CHECKING:
+    from ..evaluation.subgroups import Subgroups
 
 SHOWN_ALARMS = 8
 
@@ -365,6 +368,8 @@ class MonitorStatus(Record):
         Notes.
     subgroups : Subgroups or None
         Subgroups of the newest tested window, for a monitor that stores features.
+    online : OnlineRecalibration or None
+        Comparison of the online recalibration with the scores, for a monitor that keeps one.
     """
 
     settings: Settings
@@ -384,6 +389,7 @@ class MonitorStatus(Record):
     waiting: str = ""
     notes: tuple[str, ...] = ()
     subgroups: Subgroups | None = None
+    online: OnlineRecalibration | None = None
 
     @property
     def lens(self) -> str:
@@ -489,6 +495,7 @@ class MonitorStatus(Record):
         values = {"lens": self.lens, "every": self.every, **levels, **{name: getattr(self, name) for name in own}}
         values |= {"ood": [each.name for each in self.settings.ood]} if self.settings.ood else {}
         values |= {} if self.subgroups is None else {"subgroups": self.subgroups.to_dict()["subgroups"]}
+        values |= {} if self.online is None else {"online": self.online.to_dict()}
         lists = {name: getattr(self, name) for name in ("alarms", "groups", "windows", "notes")}
         found: dict[str, Any] = plain_value({"verdict": self.verdict, **values, "evidence": evidence, **lists})
         return found

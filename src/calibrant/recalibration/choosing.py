@@ -28,7 +28,7 @@ from ..views.resolve import as_predictions
 from .base import Calibrator, Identity, Input
 from .cross_validation import CrossValidation, beside_scores, fit_quietly
 from .methods import METHODS, find_method
-from .metric_targets import MetricTarget, MetricValidation, read_loss
+from .metric_targets import MetricTarget, MetricValidation, read_loss, target_fits
 from .safe import FLOOR
 from .scores import Floats, TrainingData, fold_of_rows, names_array, split_cells
 from .targets import Target, carried_over, induced, owners, read_target
@@ -292,7 +292,10 @@ def recalibrate(
     A metric of all rows, such as the expected calibration error, is not a mean over rows. Its gain is then the reduction of its distance from the
     ideal value on the held-out rows, with the standard error of 50 resamples of these rows; the nested estimate evaluates the metric once on
     the rows of all folds, each with the method that the other folds select. A low calibration error does not show whether classes are distinguished,
-    so that a note says where the negative log-likelihood rises. Methods are fitted by their own objective, whatever the loss.
+    so that a note says where the negative log-likelihood rises. Methods are fitted by their own objective. For a metric that is continuous in the
+    probabilities, such as ``"smece"``, ``"mmce"``, ``"skce_uq"`` or ``"ecd"``, ``"auto"`` also fits temperature scaling, and with up to five classes
+    bias-corrected temperature scaling, to the metric itself (``"temperature:smece"``): squared distance from the ideal value, by L-BFGS from the
+    fit of largest likelihood, with a penalty where the likelihood is below that without recalibration.
 
     Of a sketch, the rows of a cell have the mean score of the cell, and the folds divide them at random. Parametric methods give the same
     curve as the rows up to about 5e-6 over their range, or 1e-4 where most scores are near 0; scores below 1e-6 are in one cell. Of isotonic regression, the sum of the calibrated probabilities up to any edge of a cell differs by at
@@ -338,6 +341,7 @@ def recalibrate(
         raise ArgumentError("folds", "must be a number for a band, which leaves out rows", "pass a number")
     cv: CrossValidation | MetricValidation
     if isinstance(aim, MetricTarget):
+        calibrators |= target_fits(aim, p) if isinstance(method, str) and method == "auto" else {}
         cv, loss = MetricValidation(calibrators, p, fold, aim), aim.metric.id
     else:
         cv, loss = CrossValidation(calibrators, p, fold, aim), aim

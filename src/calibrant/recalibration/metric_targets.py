@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -21,15 +22,46 @@ from ..metrics.registry import Metric, catalogue
 from ..util.processes import run_all
 from ..util.progress import track
 from ..views.lenses import Lens
-from .base import Calibrator
+from .base import Calibrator, Input
 from .cross_validation import fit_without
 from .safe import row_losses
-from .scores import Floats
+from .scaling import BiasCorrectedTemperature, TemperatureScaling
+from .scores import SMALLEST, Floats, Scores, TrainingData
 
 # Resamples from which the standard error of a gain is estimated.
 RESAMPLES = 50
 LOSSES = ("nll", "brier")
 MEASURED = ("classwise", "top_k", "rank", "ordinal", "canonical")
+# Metrics that are continuous in the probabilities, so that parameters can be fitted to them: without bins that a row may leave.
+CONTINUOUS = frozenset(
+    [
+        "brier",
+        "root_brier",
+        "spherical",
+        "ranked_probability",
+        "ranked_log",
+        "focal_loss",
+        "ecd",
+        "mdca",
+        "global_squared_bias",
+        "calibration_in_the_large",
+        "esce",
+        "sbece",
+        "dece",
+        "sece",
+        "ls_ece",
+        "smece",
+        "smce",
+        "mmce",
+        "lkce",
+        "skce_b",
+        "skce_uq",
+    ]
+)
+# Each parameter costs one evaluation of the metric for each gradient.
+MOST_PARAMETERS = 5
+# Step of the differences: above the tolerance of metrics that solve an equation.
+STEP = 1e-4
 
 
 class MetricTarget(NamedTuple):
@@ -43,15 +75,92 @@ class MetricTarget(NamedTuple):
         """Name of the lens; empty for the lens of the metric itself."""
         return _name_of(self.lens)
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the metric."""
+        return {} if self.lens is None else {"lens": self.lens}
+
     def values(self, p: Predictions, probs: Floats, resamples: int) -> Floats:
         """Distance of the metric from its ideal value for these probabilities: of all rows, and of resamples of the rows."""
-        options: dict[str, Any] = {} if self.lens is None else {"lens": self.lens}
-        sampler = PredictionSampler(p.with_probs(probs if p.probs.ndim == 2 else probs[:, 1]))
-        own = sampler.whole().value(self.metric, options)
-        rows = sampler_of(self.metric, options, sampler)
-        drawn = resampled_values([(self.metric, options)], rows, "rows", resamples, 0)[:, 0]
+        sampler = PredictionSampler(with_matrix(p, probs))
+        own = sampler.whole().value(self.metric, self.options)
+        rows = sampler_of(self.metric, self.options, sampler)
+        drawn = resampled_values([(self.metric, self.options)], rows, "rows", resamples, 0)[:, 0]
         distance = np.append(own, drawn) - self.metric.ideal
         return np.abs(distance) if self.metric.info.signed else distance
+
+
+def with_matrix(p: Predictions, probs: Floats) -> Predictions:
+    """The rows with calibrated probabilities, one column per class."""
+    return p.with_probs(probs if p.probs.ndim == 2 else probs[:, 1])
+
+
+@dataclass(eq=False, repr=False)
+class TargetFit(Calibrator):
+    """Fits a scaling of the logits to a target in place of the likelihood.
+
+    The parameters start where the likelihood is largest, and minimize the squared distance of the target from its ideal value by L-BFGS
+    with a penalty on likelihoods on the same rows below that without recalibration, since a constant would attain many targets.
+    """
+
+    least_probability = SMALLEST
+    fitted = ("scaling_",)
+
+    scaling: TemperatureScaling | BiasCorrectedTemperature
+    target: MetricTarget
+    input: Input = "prob"
+
+    def _fit(self, data: TrainingData) -> None:
+        from scipy.optimize import minimize
+
+        scaling = self.scaling_ = type(self.scaling)(input=self.input)
+        scaling.classes_ = self.classes_
+        scaling._fit(data)
+        with_biases = isinstance(scaling, BiasCorrectedTemperature)
+        start = np.append(math.log(scaling.temperature_), scaling.bias_[1:] if with_biases else [])
+        weight = data.weight / data.weight.sum()
+
+        def apply(values: Floats) -> Floats:
+            scaling.temperature_ = float(np.exp(values[0]))
+            if with_biases:
+                scaling.bias_ = np.append(0.0, values[1:])
+            return scaling._predict(data)
+
+        def nll(probs: Floats) -> float:
+            return float(weight @ row_losses(probs, data.labels, "nll"))
+
+        def objective(values: Floats) -> float:
+            probs = apply(values)
+            distance = self.target.metric(with_matrix(data._p, probs), **self.target.options) - self.target.metric.ideal
+            return (distance / unit) ** 2 + 1e4 * max(0.0, nll(probs) / limit - 1) ** 2
+
+        unit, limit = 1.0, nll(data.probs)
+        unit = math.sqrt(objective(start)) or 1.0
+        bounds = [(-6.9, 6.9), *((None, None) for _ in start[1:])]
+        best = minimize(objective, start, method="L-BFGS-B", bounds=bounds, options={"eps": STEP, "maxiter": 50})
+        apply(best.x if best.fun < 1 else start)
+
+    def _predict(self, data: Scores) -> Floats:
+        return self.scaling_._predict(data)
+
+    def fitted_scaling(self) -> Calibrator:
+        """The scaling as a calibrator of its own."""
+        for name in ("n_features_in_", "fit_record_"):
+            setattr(self.scaling_, name, getattr(self, name))
+        return self.scaling_
+
+
+def target_fits(target: MetricTarget, p: Predictions) -> dict[str, Calibrator]:
+    """Scalings that are fitted to a target, by name; none for one that is not continuous."""
+    if target.metric.id not in CONTINUOUS:
+        return {}
+    scalings = {"temperature": TemperatureScaling(), "bias_corrected_temperature": BiasCorrectedTemperature()}
+    input: Input = "prob" if p.logits is None else "logit"
+    return {
+        f"{name}:{target.metric.id}": TargetFit(scaling, target, input)
+        for name, scaling in scalings.items()
+        if name == "temperature" or p.k <= MOST_PARAMETERS
+    }
 
 
 def read_loss(loss: Any, lens: Any) -> tuple[str | MetricTarget, Any]:
@@ -125,6 +234,8 @@ class MetricValidation:
             inner[k, pair[~first]] = fits[k, j].probs[~first]
         calibrator = fits[()].calibrator
         assert calibrator is not None
+        if isinstance(calibrator, TargetFit):
+            calibrator = calibrator.fitted_scaling()
         return MetricFits(
             calibrator, tuple(fits[each].warning for each in (*((k,) for k in range(folds)), ())), probs, inner
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -21,7 +20,6 @@ from ..metrics.reliability_curve import calibration_curve
 from ..plugins import installed
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
-from ..util.files import check_writable
 from ..util.progress import loop
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens, shared_name
@@ -43,7 +41,7 @@ from .content import (
     Weaknesses,
 )
 from .feature_gaps import feature_charts, find_feature_gaps
-from .forms import Document, form_of
+from .forms import Document
 from .html import chart_texts, render_report, report_tiles
 from .interactive import Interactive, benefit_columns, curve_columns, interactive
 from .measuring import measure
@@ -211,11 +209,9 @@ class Report(Document):
 def report(
     y_true: Any,
     y_prob: Any = None,
-    path: str | os.PathLike[str] | None = None,
     *,
     metrics: str | Metric | Iterable[str | Metric] = "recommended",
     purpose: str | None = None,
-    diagram: str | None = None,
     lens: str | Lens | None = None,
     level: float | None = 0.95,
     n_resamples: int = 200,
@@ -239,16 +235,11 @@ def report(
     ----------
     y_true
     y_prob
-    path : str or path-like, optional
-        File to write; the suffix .html, .md, .json, .pdf or .docx determines the format; a PDF is printed by an
-        installed browser, and a Word document written by pandoc.
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
         Metrics to compute, by id or alias. AUROC and average precision are always added.
     purpose : {"clinical"}, optional
         ``"clinical"`` for the validation of a risk model: the report has the table of `clinical.summary`, the flexible calibration curve
         and the decision curve, and speaks of risks.
-    diagram : {"isotonic", "bins", "smooth", "cumulative"}, optional
-        Which calibration curve the page shows first; by default isotonic regression (CORP) or, for a validation study, the smooth curve.
     lens : str or Lens, optional
         Which binary event is evaluated; by default the positive class of two, else the top label.
     level : float or None, default 0.95
@@ -275,8 +266,9 @@ def report(
     Returns
     -------
     Report
-        With the sections ``verdict``, ``diagram``, ``metrics``, ``weaknesses``, ``recalibration``, ``threshold`` and ``provenance``,
-        and the methods ``to_html``, ``to_markdown``, ``to_json`` and ``save``.
+        With the sections ``verdict``, ``diagram``, ``metrics``, ``weaknesses``, ``recalibration``, ``threshold`` and ``provenance``.
+        ``save("report.html")`` writes it; the suffix .html, .md, .json, .pdf or .docx determines the format; a PDF is printed by an
+        installed browser, and a Word document written by pandoc.
 
     Raises
     ------
@@ -308,9 +300,6 @@ def report(
     >>> found.to_markdown().splitlines()[0]
     '# Calibration report'
     """
-    if path is not None:
-        form_of(path)
-        check_writable(path)
     settings = Settings(
         title=title,
         metrics=metrics,
@@ -322,7 +311,6 @@ def report(
         outcome=outcome,
         metadata=metadata,
         purpose=purpose,
-        diagram=diagram,
     )
     data: Predictions | Sketch | Sketches
     if isinstance(y_true, (Sketch, Sketches)):
@@ -331,10 +319,7 @@ def report(
     else:
         check_same_rows(y_true, {"features": features})
         data = as_predictions(y_true, y_prob, sample_weight, pos_label)
-    result = build(data, settings, {}, features=features)
-    if path is not None:
-        result.save(path)
-    return result
+    return build(data, settings, {}, features=features)
 
 
 def build(

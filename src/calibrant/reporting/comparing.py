@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,13 +14,12 @@ from ..inference.comparison import Comparison, compare
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..recalibration.choosing import rows_summing_to_one
-from ..util.files import check_writable
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords, unknown_keyword
 from ..views.resolve import paired_models
 from .building import Report, build
 from .content import ComparedDifference, ComparedMetric
-from .forms import Document, form_of
+from .forms import Document
 from .html import chart_texts, comparison_tables, render_comparison
 from .overlay import Overlay, compared_sides
 from .plain import render_markdown
@@ -35,7 +33,7 @@ from .wording import mean_name, rate_name
 COMPARED = ("nll", "brier", "smece", "ece")
 MOST_MODELS = 10
 # Keywords of `report` that a comparison has as well.
-OPTIONS = ("lens", "level", "n_resamples", "rng", "title", "outcome", "metadata", "diagram")
+OPTIONS = ("lens", "level", "n_resamples", "rng", "title", "outcome", "metadata")
 # Resamples per pair of models; with them an adjusted p-value can reach half the significance level.
 RESAMPLES_PER_PAIR = 40
 # Resampled entries, over all resamples, models and metrics.
@@ -167,7 +165,6 @@ class ReportComparison(Document):
 def compare_reports(
     y_true: Any,
     y_prob: Any = None,
-    path: str | os.PathLike[str] | None = None,
     *,
     metrics: str | Metric | Iterable[str | Metric] = COMPARED,
     sample_weight: Any = None,
@@ -184,14 +181,12 @@ def compare_reports(
         Labels; or a mapping from names to `Predictions`, and `y_prob` is then left out.
     y_prob : mapping, optional
         Probabilities of each model by name.
-    path : str or path-like, optional
-        File to write; the suffix .html, .md, .json, .pdf or .docx determines the form.
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default ("nll", "brier", "smece", "ece")
         Metrics to compare, by id or alias; the first one determines the best model.
     sample_weight
     pos_label
     **options
-        Keywords of `report`: `lens`, `level`, `n_resamples`, `rng`, `title`, `outcome`, `metadata` and `diagram`.
+        Keywords of `report`: `lens`, `level`, `n_resamples`, `rng`, `title`, `outcome` and `metadata`.
 
     Returns
     -------
@@ -219,9 +214,6 @@ def compare_reports(
     >>> found.sentence
     'good has the lowest brier, 0.04000 (difference from flat significant).'
     """
-    if path is not None:
-        form_of(path)
-        check_writable(path)
     for keyword, value in options.items():
         if keyword not in OPTIONS:
             raise unknown_keyword("compare_reports", keyword, value, OPTIONS)
@@ -229,24 +221,11 @@ def compare_reports(
         raise ArgumentError("level", "is required to compare", "for example 0.95")
     seed = options.pop("rng", 0)
     settings = Settings(metrics=metrics, seed=seed, recalibration=False, **options)
-    comparison = compare_models(_read_models(y_true, y_prob, sample_weight, pos_label), settings, {})
-    if path is not None:
-        comparison.save(path)
-    return comparison
-
-
-def _read_models(y_true: Any, y_prob: Any, sample_weight: Any, pos_label: Any) -> dict[str, Predictions]:
-    """Return checked predictions by name."""
-    if isinstance(y_true, Mapping) and y_prob is None:
-        wrong = [name for name, part in y_true.items() if not isinstance(part, Predictions)]
-        if wrong:
-            raise ArgumentError("y_true", f"the entry {wrong[0]!r} must be Predictions", "pass y_prob by name as well")
-        return {str(name): part for name, part in y_true.items()}
-    if not isinstance(y_prob, Mapping):
-        raise ArgumentError(
-            "y_prob", "must be a mapping from names to probabilities", 'for example {"old": p_old, "new": p_new}'
-        )
-    return paired_models(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    if not isinstance(y_true if y_prob is None else y_prob, Mapping):
+        example = 'for example {"old": p_old, "new": p_new}'
+        raise ArgumentError("y_prob", "must be a mapping from names to probabilities", example)
+    models = paired_models(y_true, y_prob, sample_weight, pos_label, argument="y_prob")
+    return compare_models(models, settings, {})
 
 
 def compare_models(models: Mapping[str, Predictions], settings: Settings, more: Mapping[str, Any]) -> ReportComparison:

@@ -13,7 +13,7 @@ from ..util.results import percent
 from .content import FeatureGaps
 from .interactive import shown
 from .settings import Settings
-from .specs import Spec, feature_spec
+from .specs import Spec, chart
 from .tables import amount
 
 # The largest number of features whose gap is drawn, their bins, and letters of a bin.
@@ -58,7 +58,7 @@ def feature_charts(found: FeatureGaps) -> dict[str, Spec]:
     """Return still charts of the gap along features by the names of their files."""
     return {
         f"feature-{place}": {
-            **feature_spec(chart_rows(diagram), shown(diagram.feature)),
+            **chart("feature", chart_rows(diagram), xTitle=shown(diagram.feature)),
             "width": 420,
             "autosize": "pad",
         }

@@ -108,8 +108,10 @@ def framed(page: str, otherwise: str) -> str:
     """
     # Without allow-same-origin, scripts of the page see nothing of the notebook. The height can be changed by its lower right corner.
     allowed = "allow-scripts allow-popups allow-popups-to-escape-sandbox allow-modals allow-downloads"
+    # ASCII alone reads alike in every encoding that the notebook may have; another character would change the hash of the script.
+    source = escape(page).encode("ascii", "xmlcharrefreplace").decode()
     return (
-        f'<div style="height:{FRAME_HEIGHT}px;resize:vertical;overflow:hidden"><iframe srcdoc="{escape(page)}" sandbox="{allowed}" '
+        f'<div style="height:{FRAME_HEIGHT}px;resize:vertical;overflow:hidden"><iframe srcdoc="{source}" sandbox="{allowed}" '
         f'style="width:100%;height:100%;border:0" title="Calibration report">{otherwise}</iframe></div>'
     )
 

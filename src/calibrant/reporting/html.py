@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from .interactive import shown
 from .overlay import Overlay, compared_sides, report_sides
 from .pictures import FURTHER, describe_diagram
 from .settings import DIAGRAMS
-from .specs import feature_spec, lines_spec, scores_spec, with_titles
+from .specs import chart, with_titles
 from .tables import (
     Table,
     amount,
@@ -108,11 +108,12 @@ def render_comparison(comparison: ReportComparison) -> str:
 
 
 def _render(sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
-    """Render the template; it has scripts where all sides have charts."""
+    """Render the template; it has a script where all sides have charts."""
     first, shown_first = reports[0], reports[sides.focus if len(reports) > 1 else 0]
     live = any(side.series for side in sides.sides) and all(report.charts is not None for report in reports)
     style = _static("report.css")
-    scripts = [script_text(text) for text in (_drawing_library(), _static("report.js"))] if live else []
+    # One element, so that the charts' code never runs without its library.
+    script = script_text(f"{_drawing_library()}\n{_static('report.js')}") if live else ""
     texts = chart_texts(first, first.diagram.lens)
     description = ""
     if live and sides.lenses:
@@ -121,9 +122,9 @@ def _render(sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
         _environment()
         .get_template("report.html")
         .render(
-            policy=_policy(style, scripts),
+            policy=_policy(style, script),
             style=_verbatim(style),
-            scripts=[_verbatim(script) for script in scripts],
+            script=_verbatim(script),
             charts=_verbatim(embedded_json(_page_data(sides, reports))) if live else None,
             labels={name: with_titles(name, texts) for name in (*DIAGRAMS, *FURTHER)},
             diagrams=DIAGRAMS,
@@ -203,9 +204,9 @@ def _fingerprint(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
 
 
-def _policy(style: str, scripts: Iterable[str]) -> str:
-    """Return the content security policy: these scripts, this style and embedded images only."""
-    run = " ".join(map(_fingerprint, scripts)) or "'none'"
+def _policy(style: str, script: str) -> str:
+    """Return the content security policy: this script, this style and embedded images only."""
+    run = _fingerprint(script) if script else "'none'"
     return (
         f"default-src 'none'; script-src {run}; style-src {_fingerprint(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -227,7 +228,11 @@ def _page_data(sides: Overlay, reports: Sequence[Report]) -> dict[str, Any]:
         "diagram": first.diagram.kind,
         "logit": first.diagram.scale == "logit",
         "features": [{"name": shown(each.feature), "data": chart_rows(each)} for each in diagrams],
-        "charts": {"lines": lines_spec({}, {"x": "", "y": ""}), "scores": scores_spec({}), "feature": feature_spec()},
+        "charts": {
+            "lines": chart("lines", {}, xTitle="", yTitle="", logit=False),
+            "scores": chart("scores", {}),
+            "feature": chart("feature", {}, xTitle=""),
+        },
     }
 
 
@@ -255,7 +260,7 @@ def report_tiles(report: Report) -> list[tuple[str, str, str]]:
     if report.clinical is not None:
         summary = report.clinical.summary
         tiles = [("patients", amount(summary.n), f"{amount(summary.events)} with {report.outcome or 'the event'}")]
-        rows = [(summary[id].name, summary[id]) for id in ("oe", "slope", "c")]
+        rows = [(summary[id].name, summary[id]) for id in ("intercept", "ici", "brier")]
         level = summary.level
     else:
         tiles = [("rows", amount(report.provenance.row_count), "")]

@@ -17,6 +17,7 @@ from ..binning.table import binomial_interval
 from ..errors import CalibrantError, LensError
 from ..figures.base import least_rows
 from ..figures.decision_curves import decision_curve
+from ..figures.decompositions import isolines
 from ..figures.differences import cumulative_diagram
 from ..figures.fits import corp_curve, smooth_curve
 from ..figures.murphy import murphy_diagram
@@ -164,11 +165,23 @@ def view_charts(view: View, rule: BinningRule, level: float, seed: int | None, *
         else {"low": np.full(len(path.path), -path.reach), "high": np.full(len(path.path), path.reach)}
     )
     charts["cumulative"] = _thinned({"x": path.share, "y": path.path, **reach}, POINTS)
-    if not view.is_soft:
-        charts |= _discrimination(view, level) if whole else {}
+    if whole and not view.is_soft:
+        charts |= _discrimination(view, level)
         parts = decompose(view, method="corp")
         charts["plane"] = {"x": [parts.miscalibration], "y": [parts.discrimination], "brier": [parts.value]}
     return charts
+
+
+def isoline_rows(planes: Sequence[Columns]) -> list[dict[str, Any]]:
+    """Return the lines of equal Brier score in the plane of miscalibration and discrimination, of models on the same rows."""
+    if not planes:
+        return []
+    x, y, brier = ([float(columns[name][0] or 0.0) for columns in planes] for name in ("x", "y", "brier"))
+    return [
+        {"x": at, "y": up, "what": f"{score}", "text": text}
+        for score, across, ups in isolines(x, y, brier[0] - x[0] + y[0])
+        for at, up, text in zip(across, ups, ("", f"Brier {score:g}"), strict=True)
+    ]
 
 
 def _isotonic(view: View, level: float, seed: int | None) -> Columns:

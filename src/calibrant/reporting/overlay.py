@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .interactive import Series, shown
+from .interactive import Columns, Series, isoline_rows, shown
 
 if TYPE_CHECKING:
     from .building import Report
@@ -68,11 +68,19 @@ class Overlay:
         """The lenses that can be selected."""
         return self.sides[self.focus].series
 
+    def _planes(self, place: int) -> list[Columns]:
+        """Points of all sides under a lens; groups have none, because their outcomes are others."""
+        series = [side.series[place] for side in self.sides if len(side.series) > place]
+        return [each.charts["plane"] for each in series if "plane" in each.charts]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers for the script of the page."""
         return {
             "focus": self.focus,
-            "lenses": [{"name": shown(series.name), "lens": series.lens} for series in self.lenses],
+            "lenses": [
+                {"name": shown(series.name), "lens": series.lens, "isolines": isoline_rows(self._planes(place))}
+                for place, series in enumerate(self.lenses)
+            ],
             "sides": [
                 {
                     "name": shown(side.name),

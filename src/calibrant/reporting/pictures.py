@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..util.files import make_folder, write_atomic
-from .interactive import Columns, Series, logits
+from .interactive import Columns, Series, isoline_rows, logits
 from .overlay import Overlay, PageSide
 from .settings import DIAGRAMS
-from .specs import Spec, Values, lines_spec, png_of, scores_spec, svg_of, with_titles
+from .specs import Spec, Values, chart, png_of, svg_of, with_titles
 
 WIDTH, STRIP = 420, 70
 # Charts that the page opens, beside those of the reliability diagram.
@@ -53,14 +53,14 @@ def still(
     logit = logit and over
     data = chart_data(name, titles["reference"], sides, focus, logit=logit)
     spec = {
-        **lines_spec(data, titles, logit=logit),
+        **chart("lines", data, xTitle=titles["x"], yTitle=titles["y"], logit=logit),
         "width": WIDTH,
         "height": WIDTH if titles["reference"] == "diagonal" else 300,
     }
     if not over:
         return {**spec, "autosize": "pad"}
     ends = [{"x": row["x"], "share": 0} for row in data["reference"]]
-    strip = {**scores_spec({**score_data(sides, logit=logit), "ends": ends}), "width": WIDTH, "height": STRIP}
+    strip = {**chart("scores", {**score_data(sides, logit=logit), "ends": ends}), "width": WIDTH, "height": STRIP}
     shared = {key: spec.pop(key) for key in ("config", "background", "padding", "params")}
     for part in (spec, strip):
         for key in ("autosize", *shared):
@@ -106,7 +106,9 @@ def _references(kind: str, charts: Sequence[Columns], place: Any) -> Values:
         shown = [value for columns in charts for key in ("x", "y", "high") for value in columns.get(key, ()) if value]
         end = next((end for end in ROUND_ENDS if max(shown, default=1.0) <= end), 1.0)
         return [{"x": float(place(at)), "y": float(place(at)), "what": ""} for at in (0.0, end)]
-    points = {"zero": (0.0, max(charts[0]["x"])), "origin": (0.0,), "none": ()}[kind]  # type: ignore[type-var]
+    if kind == "isolines":
+        return isoline_rows(charts)
+    points = (0.0, max(charts[0]["x"])) if kind == "zero" else ()  # type: ignore[type-var]
     rows = [{"x": at, "y": 0.0, "what": ""} for at in points]
     beside = charts[0].get("reference", ())
     floor = min((value for columns in charts for value in columns["y"] if value is not None), default=0.0)

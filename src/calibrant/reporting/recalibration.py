@@ -13,11 +13,7 @@ from ..errors import CalibrantError
 from ..inference.significance import assess
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
-from ..recalibration.choosing import (
-    Recalibration,
-    recalibrate,
-    rows_summing_to_one,
-)
+from ..recalibration.choosing import Recalibration, recalibrate, rows_summing_to_one
 from ..recalibration.methods import METHODS
 from ..recalibration.scores import Scores
 from .content import CalibratorTable

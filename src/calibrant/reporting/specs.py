@@ -24,7 +24,7 @@ def chart_parts() -> dict[str, Spec]:
 
 
 def chart(name: str, data: Mapping[str, Values], **params: Any) -> Spec:
-    """Return a chart with its data and parameters by their names; the page may replace both."""
+    """Return a chart with its data and parameters by their names, of which the page may replace both; names from the data are never fields."""
     parts = chart_parts()
     spec = with_data({**parts["frame"], **parts[name]}, data)
     spec["params"] = [{"name": key, "value": value} for key, value in params.items()]
@@ -36,7 +36,7 @@ def with_data(part: Spec, data: Mapping[str, Values]) -> Spec:
     filled = dict(part)
     name = part.get("data", {}).get("name")
     if name is not None:
-        filled["data"] = {"name": name, "values": list(data[name])}
+        filled["data"] = {"name": name, "values": list(data.get(name, ()))}
     if "layer" in part:
         filled["layer"] = [with_data(layer, data) for layer in part["layer"]]
     return filled
@@ -45,23 +45,6 @@ def with_data(part: Spec, data: Mapping[str, Values]) -> Spec:
 def with_titles(name: str, texts: Mapping[str, str]) -> dict[str, str]:
     """Return what is written beside a chart; `texts` are the names of both axes of the reliability diagram, and facts of the report."""
     return {key: text.format_map(texts) for key, text in static_texts("texts.toml")["charts"][name].items()}
-
-
-def lines_spec(data: Mapping[str, Values], titles: Mapping[str, str], *, logit: bool = False) -> Spec:
-    """Return the chart of curves and points of all sides, which the page draws too; names from the data are never fields."""
-    names = ("reference", "band", "lines", "spans", "points")
-    values = {name: data.get(name, ()) for name in names}
-    return chart("lines", values, xTitle=titles["x"], yTitle=titles["y"], logit=logit)
-
-
-def scores_spec(data: Mapping[str, Values]) -> Spec:
-    """Return the distribution of the scores: of one side with and without the event, of several their outlines."""
-    return chart("scores", {name: data.get(name, ()) for name in ("bars", "steps", "ends")})
-
-
-def feature_spec(data: Mapping[str, Values] | None = None, name: str = "") -> Spec:
-    """Return the chart of the gap along a feature."""
-    return chart("feature", data or dict.fromkeys(("zero", "spans", "points"), ()), xTitle=name)
 
 
 def svg_of(spec: Spec) -> str:

@@ -18,14 +18,12 @@ MOST_ROWS = 1_000_000
 
 
 class Summary(NamedTuple):
-    """The rows of a report or, of a sketch, its cells with counts.
+    """The rows of a report or, of a sketch, its cells with counts; `grouped` are `rows` themselves where there is no sketch with groups."""
 
-    ``grouped`` is the same divided by groups: cells of each group, which are many more; ``rows`` itself where they are not from a sketch.
-    ``sketches`` are those whose cells these are, and ``sentence`` tells the reader that there is a sketch.
-    """
-
+    # All rows together, and divided by groups.
     rows: Predictions
     grouped: Predictions
+    # Those whose cells these are, and a sentence for the reader; None and empty where there are none.
     sketches: Sketches | None
     sentence: str
 
@@ -47,29 +45,35 @@ def summarize(data: Predictions | Sketch | Sketches, *, whole: bool = True) -> S
     Summary
         The rows or cells.
     """
-    if isinstance(data, Predictions):
-        plain = data.labels is not None and data.weight_kind != "importance" and data.features is None
-        if data.n <= MOST_ROWS or data.kind != "binary" or not plain:
-            return Summary(data, data, None, "")
-        numbered = copy.copy(data)
-        numbered.views, numbered.group_names = {}, tuple(range(len(data.group_names)))
-        sketches, n = Sketches.of(numbered), row_count(data)
-    elif isinstance(data, Sketches):
-        sketches, n = data, data.n
-    else:
-        return Summary(data.predictions(), data.predictions(), None, _sentence(data.n))
+    if isinstance(data, Sketch):
+        cells = data.predictions()
+        return Summary(cells, cells, None, _sentence(data.n))
+    if isinstance(data, Sketches):
+        return _cells_of(data, data.n, whole)
+    summed = data.labels is not None and data.weight_kind != "importance" and data.features is None
+    if data.n <= MOST_ROWS or data.kind != "binary" or not summed:
+        return Summary(data, data, None, "")
+    # Groups are numbered in the sketches, because they may be the combinations of several groupings, and get their names back.
+    numbered = copy.copy(data)
+    numbered.views, numbered.group_names = {}, tuple(range(len(data.group_names)))
+    found = _cells_of(Sketches.of(numbered), row_count(data), whole)
+    if found.grouped.groups is not None:
+        found.grouped.groups = np.array(found.grouped.group_names)[found.grouped.groups]
+        found.grouped.group_names, found.grouped.groupings = data.group_names, data.groupings
+    return found
+
+
+def _cells_of(sketches: Sketches, n: int, whole: bool) -> Summary:
+    """Return the cells of sketches of `n` rows: with their groups and, if `whole`, those of all rows together."""
     rows = grouped = sketches.predictions()
     if sketches.groups and whole:
         rows = sketches.group(ALL).predictions()
         rows.dropped, rows.label_name = grouped.dropped, grouped.label_name
-    if isinstance(data, Predictions) and grouped.groups is not None:
-        # They are numbered, and may be the combinations of several groupings.
-        grouped.groups = np.array(grouped.group_names)[grouped.groups]
-        grouped.group_names, grouped.groupings = data.group_names, data.groupings
     return Summary(rows, grouped, sketches, _sentence(n))
 
 
 def _sentence(n: int) -> str:
+    """Tell the reader that there is a sketch."""
     return (
         f"Computed from a sketch of {n:,} rows: scores are the means of its cells, which are at most 1/{EQUAL:,} wide."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..monitoring.status import MonitorStatus, WindowStatus
 from .specs import Spec, Values, chart_parts, with_data
@@ -140,20 +140,13 @@ def _gap(status: MonitorStatus) -> list[Spec]:
     return [_part(status, "gap", {"gaps": values}, ("calibration", "change"))] if values else []
 
 
-class Evidence(NamedTuple):
-    """An e-value at the end of a window, limited to the range of the chart; lines do not connect different runs of the detector."""
+def _drawn(at: Any, value: float, what: str, run: int, most: float) -> dict[str, Any]:
+    """Return an e-value at the end of a window; beyond the limits of the chart it is drawn at the limit with another mark.
 
-    at: Any
-    value: float
-    what: str
-    run: int
-    mark: str
-
-
-def _drawn(at: Any, value: float, what: str, run: int, most: float) -> Evidence:
-    """Return an e-value for the chart; beyond its limits it is drawn at the limit with another mark."""
+    Lines do not connect different runs of the detector.
+    """
     mark = MORE if value > most else LESS if value < SMALLEST else EXACT
-    return Evidence(at, min(max(value, SMALLEST), most), what, run, mark)
+    return {"at": at, "value": min(max(value, SMALLEST), most), "what": what, "run": run, "mark": mark}
 
 
 def _evidence(status: MonitorStatus) -> list[Spec]:
@@ -171,12 +164,11 @@ def _evidence(status: MonitorStatus) -> list[Spec]:
         if w.detector is not None:
             evidence.append(_drawn(_at(status, w), w.detector, SINCE_ANY, run, most))
         elif w.e_value is not None and w.window in reached:
-            evidence.append(Evidence(_at(status, w), level, SINCE_ANY, run, MORE))
+            evidence.append(_drawn(_at(status, w), level, SINCE_ANY, run, most) | {"mark": MORE})
             run += 1
     if not evidence:
         return []
     levels = [{"y": value} for value in (1 / status.process.alpha, status.detector.run_length)]
-    data: dict[str, Values] = {"evidence": [each._asdict() for each in evidence], "levels": levels}
-    part = _part(status, "evidence", data, ("calibration", "change"))
-    marks = [mark for mark in (MORE, LESS) if any(each.mark == mark for each in evidence)]
+    part = _part(status, "evidence", {"evidence": evidence, "levels": levels}, ("calibration", "change"))
+    marks = [mark for mark in (MORE, LESS) if any(each["mark"] == mark for each in evidence)]
     return [{**part, "title": {**part["title"], "subtitle": "; ".join(["dashed: alarm threshold", *marks])}}]

@@ -25,7 +25,7 @@ from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import load, to_text
 from ..sketches.collection import Sketches
 from ..util.version import __version__
-from .executors import Columns, Partial, added
+from .executors import Columns, Partial, merge_partials
 
 # Number of tasks that merge the sketches of the partitions, and thus the largest number of rows that reach the driver.
 MERGERS = 16
@@ -112,10 +112,10 @@ def sketch(
         "keywords": {"input": input, "normalize": normalize, "clip": clip},
     }
     # Spark would parse other names, such as those with dots.
-    chosen = df.select(*(_column(df, name).alias(f"c{place}") for place, name in enumerate(columns.names)))
+    chosen = df.select(*(_column(df, name).alias(f"c{index}") for index, name in enumerate(columns.names)))
     partials = chosen.mapInArrow(_task("fill", plan), PARTIAL)
     merged = partials.repartition(MERGERS, "partition").mapInArrow(_task("merge", plan), PARTIAL)
-    total = added(Partial.of_row(row.asDict()) for row in merged.collect())
+    total = merge_partials(Partial.of_row(row.asDict()) for row in merged.collect())
     if total is None:
         raise ShapeError("df", "has no rows", "check the filter or table it came from")
     if total.error is not None:
@@ -178,7 +178,7 @@ def apply(
     [0.369, 0.631]
     """
     _check_frame(df)
-    fitted = _fitted(calibrator)
+    fitted = _as_calibrator(calibrator)
     text = to_text(fitted)  # raises if it is not fitted
     columns = _columns_of(df, None, prob, by)
     columns = replace(columns, prob=_in_order(columns.prob, prob, fitted.classes_.tolist()))
@@ -188,15 +188,15 @@ def apply(
             "out", f"must be the name of a new column; got {out!r}", "choose another, or drop the old one"
         )
     # Columns that Arrow cannot pass on directly are appended a second time in converted form.
-    shown, places = [df[_quoted(name)] for name in df.columns], []
+    shown, indices = [df[_quote(name)] for name in df.columns], []
     for _, name in columns.roles:
-        places.append(df.columns.index(name) if _readable(df, name) else len(shown))
-        if places[-1] == len(shown):
+        indices.append(df.columns.index(name) if _readable(df, name) else len(shown))
+        if indices[-1] == len(shown):
             shown.append(_column(df, name).alias(f"calibrant {len(shown)}"))
     plan = {
         "columns": vars(columns),
         "calibrator": text,
-        "places": tuple(places),
+        "places": tuple(indices),
         "width": len(df.columns),
         "out": out,
     }
@@ -216,16 +216,16 @@ def _task(name: str, plan: dict[str, Any]) -> Callable[[Iterator[Any]], Iterator
             import calibrant
             from calibrant.spark import executors as work
         except ImportError as error:
-            found = f"cannot be imported on the executors ({error})"
+            problem = f"cannot be imported on the executors ({error})"
         else:
             if calibrant.__version__ == version:
                 yield from getattr(work, name)(plan, batches)
                 return
-            found = f"has version {calibrant.__version__} on the executors and {version} on the driver"
+            problem = f"has version {calibrant.__version__} on the executors and {version} on the driver"
         said = [
             "MissingDependencyError",
             "calibrant",
-            found,
+            problem,
             "install the same calibrant on driver and executors",
             None,
         ]
@@ -264,15 +264,15 @@ def _columns_of(df: Any, label: str | None, prob: Any, by: str | None) -> Column
     listed = isinstance(prob, (list, tuple)) and len(prob) > 0 and all(isinstance(name, str) for name in prob)
     if not (isinstance(prob, str) or listed):
         raise ColumnError("prob", f"must be the name of a column, or a list of names; got {prob!r}")
-    one = isinstance(prob, str) and prob in existing
-    found = [prob] if one else match_columns(existing, prob, "prob")
-    if not one and len(found) == 1:
-        remedy = f"pass prob={found[0]!r} if it is the probability of the positive class, or an array"
-        raise ShapeError("prob", f"the single column {found[0]!r} could be that of either class", remedy)
-    for name in (*found, *(name for _, name in single)):
+    is_single = isinstance(prob, str) and prob in existing
+    columns = [prob] if is_single else match_columns(existing, prob, "prob")
+    if not is_single and len(columns) == 1:
+        remedy = f"pass prob={columns[0]!r} if it is the probability of the positive class, or an array"
+        raise ShapeError("prob", f"the single column {columns[0]!r} could be that of either class", remedy)
+    for name in (*columns, *(name for _, name in single)):
         if existing.count(name) > 1:
             raise ColumnError("df", f"has two columns named {name!r}", "rename one of them")
-    return Columns(label, tuple(found), not one, by)
+    return Columns(label, tuple(columns), not is_single, by)
 
 
 def _in_order(names: tuple[str, ...], prob: Any, classes: Sequence[Any]) -> tuple[str, ...]:
@@ -297,7 +297,7 @@ def _readable(df: Any, name: str) -> bool:
 
 def _column(df: Any, name: str) -> Any:
     """A column in a type that Python can read: vectors as arrays, decimals as doubles."""
-    column, kind = df[_quoted(name)], df.schema[name].dataType
+    column, kind = df[_quote(name)], df.schema[name].dataType
     if _readable(df, name):
         return column
     if _is_vector(kind):
@@ -305,11 +305,11 @@ def _column(df: Any, name: str) -> Any:
     return column.cast("array<double>" if kind.typeName() == "array" else "double")
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _fitted(calibrator: Any) -> Calibrator:
+def _as_calibrator(calibrator: Any) -> Calibrator:
     if isinstance(calibrator, (str, os.PathLike)):
         return load(calibrator)
     if isinstance(calibrator, Recalibration):

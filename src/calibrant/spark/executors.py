@@ -43,8 +43,8 @@ class Columns:
     @property
     def roles(self) -> list[tuple[str, str]]:
         """The argument and the name of each column, in the order in which they are sent."""
-        found = [("label", self.label), *(("prob", name) for name in self.prob), ("by", self.by)]
-        return [(argument, name) for argument, name in found if name is not None]
+        roles = [("label", self.label), *(("prob", name) for name in self.prob), ("by", self.by)]
+        return [(argument, name) for argument, name in roles if name is not None]
 
     @property
     def names(self) -> list[str]:
@@ -101,12 +101,12 @@ class Partial:
         """Read a row written by `batch`."""
         if row["error"] is None:
             return cls(row["partition"], Sketches.from_bytes(bytes(row["state"]), f"partition {row['partition']}"))
-        kind, argument, problem, remedy, *place = json.loads(row["error"])
-        location = dict(zip(("row", "column", "count", "source"), place, strict=False))
+        kind, argument, problem, remedy, *position = json.loads(row["error"])
+        location = dict(zip(("row", "column", "count", "source"), position, strict=False))
         return cls(row["partition"], error=getattr(errors, kind)(argument, problem, remedy, **location))
 
 
-def added(parts: Iterable[Partial]) -> Partial | None:
+def merge_partials(parts: Iterable[Partial]) -> Partial | None:
     """Merge all results; None if there are none."""
     total = None
     for part in parts:
@@ -124,10 +124,10 @@ def fill(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
             continue  # Spark expects a task to read all its input
         try:
             known = None if total is None or total.sketches is None else len(total.sketches.classes)
-            found = Partial(partition, _sketched(plan, columns, table, known))
+            partial = Partial(partition, _sketch_table(plan, columns, table, known))
         except CalibrantError as error:
-            found = Partial(partition, error=located(error, columns, partition, before))
-        total = found if total is None else total.plus(found)
+            partial = Partial(partition, error=in_columns_of_frame(error, columns, partition, before))
+        total = partial if total is None else total.plus(partial)
         before += table.num_rows
     if total is not None:
         yield total.batch()
@@ -135,7 +135,7 @@ def fill(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
 
 def merge(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
     """Merge the results of partitions into one row."""
-    total = added(Partial.of_row(row) for batch in batches for row in batch.to_pylist())
+    total = merge_partials(Partial.of_row(row) for batch in batches for row in batch.to_pylist())
     if total is not None:
         yield total.batch()
 
@@ -148,9 +148,9 @@ def calibrate(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
     calibrator, width = from_text(plan["calibrator"].encode(), "calibrator"), plan["width"]
     for batch in batches:
         try:
-            new = _calibrated(calibrator, columns, [batch.column(place) for place in plan["places"]])
+            new = _calibrate_arrays(calibrator, columns, [batch.column(index) for index in plan["places"]])
         except CalibrantError as error:
-            raise located(error, columns, partition, before) from None
+            raise in_columns_of_frame(error, columns, partition, before) from None
         names = [*batch.schema.names[:width], plan["out"]]
         yield pa.RecordBatch.from_arrays([*batch.columns[:width], new], names=names)
         before += batch.num_rows
@@ -180,7 +180,7 @@ def _chunks(batches: Iterable[Any]) -> Iterator[Any]:
         yield pa.Table.from_batches(held)
 
 
-def _sketched(plan: dict[str, Any], columns: Columns, table: Any, known: int | None) -> Sketches:
+def _sketch_table(plan: dict[str, Any], columns: Columns, table: Any, known: int | None) -> Sketches:
     """The sketches of a table, with `known` classes if rows came before."""
     reading = dict(plan["keywords"])
     if columns.by is not None:
@@ -212,7 +212,7 @@ def _scores(arrays: list[Any], known: int | None) -> Array:
     return np.asarray(array.flatten().to_numpy(zero_copy_only=False)).reshape(-1, k)
 
 
-def _calibrated(calibrator: Calibrator, columns: Columns, arrays: list[Any]) -> Any:
+def _calibrate_arrays(calibrator: Calibrator, columns: Columns, arrays: list[Any]) -> Any:
     """The calibrated probabilities of each row, null where a score is null; of the scores, then of the groups if there are any."""
     import pyarrow as pa
 
@@ -240,18 +240,18 @@ def _calibrated(calibrator: Calibrator, columns: Columns, arrays: list[Any]) -> 
     return new if valid.all() else new.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
 
 
-def located(error: CalibrantError, columns: Columns, partition: int, before: int) -> CalibrantError:
+def in_columns_of_frame(error: CalibrantError, columns: Columns, partition: int, before: int) -> CalibrantError:
     """The same error in terms of a DataFrame: its columns, and the row within its partition."""
     arguments = {"y_true": "label", "y_prob": "prob", "groups": "by"}
     if error.argument == "scores":
         arguments["scores"] = "prob"
-    found = error.replaced(arguments)
-    column = columns.prob[int(found.column)] if columns.spread and found.column is not None else found.column
-    remedy = keep_alternatives(found.remedy, lambda part: not UNAVAILABLE.search(part))
-    return found.replaced(
-        argument=columns.shown(found.argument),
-        remedy="drop or fill these rows" if "missing=" in found.remedy else remedy,
-        row=None if found.row is None else before + found.row,
+    own = error.replaced(arguments)
+    column = columns.prob[int(own.column)] if columns.spread and own.column is not None else own.column
+    remedy = keep_alternatives(own.remedy, lambda part: not UNAVAILABLE.search(part))
+    return own.replaced(
+        argument=columns.shown(own.argument),
+        remedy="drop or fill these rows" if "missing=" in own.remedy else remedy,
+        row=None if own.row is None else before + own.row,
         column=column,
         count=None,
         source=f"partition {partition}",

@@ -5,12 +5,10 @@ from __future__ import annotations
 import ctypes
 import gc
 import math
-import multiprocessing
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -70,6 +68,9 @@ def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list
 
 def _distribute(tasks: Sequence[Callable[[], T]], processes: int) -> list[tuple[T, list[Any]]]:
     global _tasks
+    import multiprocessing  # the commands that start no process need not wait for it
+    from concurrent.futures import ProcessPoolExecutor
+
     _tasks = tasks
     share = cores() // processes
     others = set(multiprocessing.active_children())

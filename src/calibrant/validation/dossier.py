@@ -116,7 +116,7 @@ class Dossier(Result):
         return headings, rows
 
     def _notes(self) -> Sequence[str]:
-        return [*(f"failed: {_said(check)}" for check in self.failed), self.selection]
+        return [*(f"failed: {_describe_failure(check)}" for check in self.failed), self.selection]
 
     def _repr_html_(self) -> str:
         return self._render("dossier_html.jinja", autoescape=True)
@@ -140,13 +140,13 @@ class Dossier(Result):
                 form=form,
                 dossier=self,
                 title=self._title(),
-                failed=[_said(check) for check in self.failed],
+                failed=[_describe_failure(check) for check in self.failed],
                 ids={check.reference.id for check in self.checks},
                 requirements=", ".join(f"{count} {result}" for result, count in sorted(results.items())),
                 summary=self._table(),
                 installed=[(name, here[name]) for name in names]
                 + [*here["packages"].items(), *here.get("plugins", {}).items()],
-                operation=[_shown(check) for check in self.checks],
+                operation=[_operation_row(check) for check in self.checks],
                 counts={group: len(load(group)) for group in GROUPS},
                 setups=_setups(),
             )
@@ -202,7 +202,7 @@ def validate(*, deep: bool = False, only: str | None = None) -> Dossier:
     >>> found.passed, len(found.checks)
     (True, 7)
     """
-    chosen = _rows(deep) if only is None else _named(only, deep)
+    chosen = _rows(deep) if only is None else _select_rows(only, deep)
     if not chosen:
         raise ArgumentError("only", f"no row begins with or matches {only!r}", 'for example "definitions/ece/"')
     # Identities first: they write files, and a folder that cannot be written should be reported at once.
@@ -210,18 +210,18 @@ def validate(*, deep: bool = False, only: str | None = None) -> Dossier:
     if same := [row for row in chosen if row.kind == "identity"]:
         with problem() as arrays:
             identical = [compare_identity(row, arrays) for row in same]
-    found = [*(compare(row) for row in chosen if row.kind != "identity"), *identical]
-    found.sort(key=lambda check: check.passed)
+    checks = [*(compare(row) for row in chosen if row.kind != "identity"), *identical]
+    checks.sort(key=lambda check: check.passed)
     every = [*(row for group in GROUPS for row in load(group)), *identities(spark=deep)]
-    traced = trace(every if only is None else chosen, found)
+    traced = trace(every if only is None else chosen, checks)
     simulated = stored_json("simulations")
     performance = {name: simulated[name] for name in SIMULATED} | {"times": stored_json("benchmarks")}
     return Dossier(
-        installation(), tuple(found), performance, _limits(every), _selection(deep, only), traced,
+        installation(), tuple(checks), performance, _limits(every), _selection(deep, only), traced,
     )  # fmt: skip
 
 
-def _named(only: str, deep: bool) -> list[Reference]:
+def _select_rows(only: str, deep: bool) -> list[Reference]:
     """Return the rows that `only` names, among all that exist; Spark is started if it is asked for."""
     rows = _rows(deep=True)
     if exact := [row for row in rows if row.id == only]:
@@ -241,7 +241,7 @@ def _rows(deep: bool) -> list[Reference]:
             if row.kind not in QUICK:
                 slow.setdefault((row.kind, row.topic), []).append(row)
         # In turn the first and the second, which have two and four classes.
-        kept = {some[place % len(some)].id for place, some in enumerate(slow.values())}
+        kept = {some[index % len(some)].id for index, some in enumerate(slow.values())}
         stored = [row for row in stored if row.kind in QUICK or row.id in kept]
     outside = [row for group in GROUPS if group != "stored" for row in load(group)]
     rows = [*outside, *stored, *identities(spark=deep)]
@@ -264,33 +264,39 @@ def _text(value: Any) -> str:
     return f"{value!r}" if isinstance(value, float) else "" if value is None else str(value)
 
 
-def _shown(check: Compared) -> list[str]:
+def _operation_row(check: Compared) -> list[str]:
     """Return a row of the operation for reading: the same content in fewer and shorter cells."""
-    of = check.reference
-    found = _few(check.found) if not check.error else check.error
+    row = check.reference
     return [
-        of.id, _text(check.passed), f"{of.call}\n{of.data}", _few(of.value), found, f"{check.difference:.1g}",
-        f"{of.tolerance:g}: {of.reason}", f"{of.source}\n{of.source_call}",
-    ]  # fmt: skip
+        row.id,
+        _text(check.passed),
+        f"{row.call}\n{row.data}",
+        _short_text(row.value),
+        check.error or _short_text(check.found),
+        f"{check.difference:.1g}",
+        f"{row.tolerance:g}: {row.reason}",
+        f"{row.source}\n{row.source_call}",
+    ]
 
 
-def _few(value: Any) -> str:
+def _short_text(value: Any) -> str:
     """Return the first numbers of a result, and how many there are."""
     if isinstance(value, list) and len(value) > 3:
         return f"{', '.join(map(repr, value[:2]))}, ... ({len(value)} numbers)"
     return ", ".join(map(repr, value)) if isinstance(value, list) else _text(value)
 
 
-def _said(check: Compared) -> str:
+def _describe_failure(check: Compared) -> str:
     """Return a row that failed in one line, of several numbers the one that is furthest away."""
-    of, found = check.reference, check.found
-    if check.error or not isinstance(of.value, list) or not isinstance(found, list) or len(found) != len(of.value):
-        said = check.error or f"expected {_few(of.value)}, found {_few(found)}"
-        return f"{of.id}: {of.call}: {said}"
-    apart = [Compared(replace(of, value=one), other).difference for one, other in zip(of.value, found, strict=True)]
-    worst = apart.index(max(apart))
-    place = f" (number {worst + 1} of {len(found)})" if len(found) > 1 else ""
-    return f"{of.id}: {of.call}: expected {of.value[worst]!r}, found {found[worst]!r}{place}"
+    row, value = check.reference, check.found
+    if check.error or not isinstance(row.value, list) or not isinstance(value, list) or len(value) != len(row.value):
+        problem = check.error or f"expected {_short_text(row.value)}, found {_short_text(value)}"
+        return f"{row.id}: {row.call}: {problem}"
+    pairs = list(zip(row.value, value, strict=True))
+    differences = [Compared(replace(row, value=expected), number).difference for expected, number in pairs]
+    worst = differences.index(max(differences))
+    position = f" (number {worst + 1} of {len(pairs)})" if len(pairs) > 1 else ""
+    return f"{row.id}: {row.call}: expected {row.value[worst]!r}, found {value[worst]!r}{position}"
 
 
 def _setups() -> dict[str, str]:

@@ -6,8 +6,10 @@ import hashlib
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
@@ -27,27 +29,28 @@ from .references import Compared, Reference, evaluate, stored_json
 # Threads are used from 2^19 entries; files are read from fewer rows, since writing them takes longer than reading.
 ROWS, FILE_ROWS = 600_000, 20_000
 ENGINES = ("duckdb", "pyarrow", "pandas", "polars", "torch")
+IDENTITY: dict[str, Any] = {
+    "kind": "identity", "value": [], "source": "calibrant here", "tolerance": 0.0, "reason": "the same bits",
+}  # fmt: skip
+SPARK_SETTINGS = {
+    "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+}  # fmt: skip
 
 
 def identities(*, spark: bool = False) -> list[Reference]:
-    """Identities of the engines that are installed; the reference value is found when they are compared."""
-    # Spark takes longer to start than all others to run, and so belongs to the long form.
-    kept = [
-        (topic, *calls)
-        for topic, *calls in stored_json("identities")["rows"]
-        if (spark and has_spark() if topic == "pyspark" else topic not in ENGINES or find_spec(topic))
-    ]
-    counts: dict[str, int] = {}
-    found = []
-    for topic, what, call, same in kept:
-        counts[topic] = counts.get(topic, 0) + 1
-        found.append(
-            Reference(
-                f"identities/{topic}/{counts[topic]}", topic, "identity", call, what, [], "calibrant here", same, 0.0,
-                "the same bits",
-            )
-        )  # fmt: skip
-    return found
+    """Identities of the engines that are installed; the reference value is computed when they are compared."""
+    absent = {engine for engine in ENGINES if not find_spec(engine)}
+    if not (spark and has_spark()):  # which takes longer to start than all others to run
+        absent.add("pyspark")
+    numbers: Counter[str] = Counter()
+    references = []
+    for topic, data, call, expected in stored_json("identities")["rows"]:
+        if topic not in absent:
+            numbers[topic] += 1
+            id = f"identities/{topic}/{numbers[topic]}"
+            references.append(Reference(id, topic, call=call, data=data, source_call=expected, **IDENTITY))
+    return references
 
 
 @contextmanager
@@ -84,10 +87,10 @@ def compare_identity(reference: Reference, arrays: dict[str, Any]) -> Compared:
     """Evaluate both calls of an identity."""
     if reference.topic in ENGINES:
         arrays = {**arrays, reference.topic: import_module(reference.topic)}
-    expected, wrong = evaluate(reference.source_call, arrays)
-    found, error = evaluate(reference.call, arrays)
-    known = Reference(**{**vars(reference), "value": [] if expected is None else expected})
-    return Compared(known, found, wrong or error)
+    expected, expected_error = evaluate(reference.source_call, arrays)
+    value, error = evaluate(reference.call, arrays)
+    computed = replace(reference, value=[] if expected is None else expected)
+    return Compared(computed, value, expected_error or error)
 
 
 def digest(sketches: Any) -> float:
@@ -103,10 +106,10 @@ def on_cores(count: int, work: Callable[[], Any]) -> Any:
 
 def in_chunks(y: Any, p: Any) -> Any:
     """Return the sketches of rows that arrive in chunks of unequal length."""
-    made = cal.Sketches.of(y[:1], p[:1])
+    sketches = cal.Sketches.of(y[:1], p[:1])
     for start, stop in pairwise([1, len(y) // 7, len(y) // 3, len(y) - 7, len(y)]):
-        made = made.update(y[start:stop], p[start:stop])
-    return made
+        sketches = sketches.update(y[start:stop], p[start:stop])
+    return sketches
 
 
 def has_spark() -> bool:
@@ -115,30 +118,32 @@ def has_spark() -> bool:
 
 
 def in_spark(file: Path) -> Any:
-    """Return the sketches of a file that Spark reads; a session that was started here is stopped again."""
+    """Return the sketches of a file that Spark reads, in the session that is running or in one for this call."""
     from pyspark.sql import SparkSession
 
-    from ..spark import sketch
-
-    if running := SparkSession.getActiveSession():
-        return sketch(running.read.parquet(str(file)).repartition(3), label="y", prob="p")
-    builder = SparkSession.builder.master("local[2]")
-    for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
-        builder = builder.config(name, "false")
-    for name in ("spark.driver.host", "spark.driver.bindAddress"):
-        builder = builder.config(name, "127.0.0.1")
-    before = os.environ.get("PYSPARK_PYTHON")
+    if session := SparkSession.getActiveSession():
+        return _sketch_in(session, file)
+    python = os.environ.get("PYSPARK_PYTHON")
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers need the packages of this interpreter
     try:
+        builder = SparkSession.builder.master("local[2]")
+        for name, value in SPARK_SETTINGS.items():
+            builder = builder.config(name, value)
         session = builder.getOrCreate()
         try:
-            return sketch(session.read.parquet(str(file)).repartition(3), label="y", prob="p")
+            return _sketch_in(session, file)
         finally:
             session.stop()
     finally:
         del os.environ["PYSPARK_PYTHON"]
-        if before is not None:
-            os.environ["PYSPARK_PYTHON"] = before
+        if python is not None:
+            os.environ["PYSPARK_PYTHON"] = python
+
+
+def _sketch_in(session: Any, file: Path) -> Any:
+    from ..spark import sketch
+
+    return sketch(session.read.parquet(str(file)).repartition(3), label="y", prob="p")
 
 
 def from_query(file: Path) -> Any:

@@ -103,12 +103,12 @@ class Compared:
         """Largest difference, relative to the reference value where that exceeds 1."""
         if self.found is None:
             return math.inf
-        found, expected = np.ravel(self.found).astype(float), np.ravel(self.reference.value).astype(float)
-        if found.shape != expected.shape:
+        value, expected = np.ravel(self.found).astype(float), np.ravel(self.reference.value).astype(float)
+        if value.shape != expected.shape:
             return math.inf
-        same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+        same = (value == expected) | (np.isnan(value) & np.isnan(expected))
         with np.errstate(invalid="ignore"):
-            apart = np.abs(found - expected) / np.maximum(1, np.abs(expected))
+            apart = np.abs(value - expected) / np.maximum(1, np.abs(expected))
         return float(np.max(np.where(same, 0, np.where(np.isnan(apart), math.inf, apart)), initial=0.0))
 
     @property
@@ -119,14 +119,14 @@ class Compared:
 
 def load(group: str) -> list[Reference]:
     """All reference values of a group."""
-    found: list[Reference] = []
+    references: list[Reference] = []
     numbers: dict[str, int] = {}
     for common, rows in stored_json(group)["rows"]:
         for row in rows:
             entry = {**common, **row}
             numbers[entry["topic"]] = numbers.get(entry["topic"], 0) + 1
-            found.append(Reference(f"{group}/{entry['topic']}/{numbers[entry['topic']]}", **entry))
-    return found
+            references.append(Reference(f"{group}/{entry['topic']}/{numbers[entry['topic']]}", **entry))
+    return references
 
 
 def compare(reference: Reference) -> Compared:
@@ -142,10 +142,10 @@ def evaluate(call: str, arrays: Mapping[str, Any]) -> tuple[float | list[float] 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # The text is the package's own data, shipped beside this file, and shown as it is evaluated.
-            found = np.asarray(eval(call, names), dtype=float)  # noqa: S307
+            value = np.asarray(eval(call, names), dtype=float)  # noqa: S307
     except Exception as error:  # whatever it is, it is the finding of this row
         return None, f"{type(error).__name__}: {error}"
-    return found.ravel().tolist() if found.ndim else float(found), ""
+    return value.ravel().tolist() if value.ndim else float(value), ""
 
 
 @lru_cache

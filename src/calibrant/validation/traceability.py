@@ -34,12 +34,12 @@ def trace(references: Iterable[Reference], checks: Iterable[Compared]) -> list[d
     topics: dict[tuple[str, str], list[Reference]] = {}
     for row in references:
         topics.setdefault((row.kind, row.topic), []).append(row)
-    found = []
+    entries = []
     for (kind, topic), rows in topics.items():
         done = [evaluated[row.id] for row in rows if row.id in evaluated]
         passed = sum(check.passed for check in done)
-        requirement, definition = _said(kind, topic, rows[0])
-        found.append(
+        requirement, definition = _requirement(kind, topic, rows[0])
+        entries.append(
             {
                 "id": f"{kind}/{topic}",
                 "requirement": requirement,
@@ -52,7 +52,7 @@ def trace(references: Iterable[Reference], checks: Iterable[Compared]) -> list[d
                 "result": "not evaluated" if not done else "passed" if passed == len(done) else "FAILED",
             }
         )
-    return found
+    return entries
 
 
 def without_outside_source(references: Iterable[Reference]) -> list[list[str]]:
@@ -66,7 +66,7 @@ def without_outside_source(references: Iterable[Reference]) -> list[list[str]]:
     return [[kind, ", ".join(topic for _, topic in some)] for kind, some in groupby(inside, lambda key: key[0])]
 
 
-def _said(kind: str, topic: str, row: Reference) -> tuple[str, str]:
+def _requirement(kind: str, topic: str, row: Reference) -> tuple[str, str]:
     """Return what is required, and where it is defined."""
     if kind == "identity":
         return f"The same bits with other {topic}" if topic in (
@@ -98,9 +98,9 @@ def spans(ids: Sequence[str]) -> list[str]:
     for each in ids:
         stem, _, number = each.rpartition("/")
         numbers.setdefault(stem, []).append(int(number))
-    found = []
+    texts = []
     for stem, some in numbers.items():
         for _, run in groupby(enumerate(sorted(some)), lambda pair: pair[1] - pair[0]):
             first, *others = [number for _, number in run]
-            found.append(f"{stem}/{first} to {others[-1]}" if others else f"{stem}/{first}")
-    return found
+            texts.append(f"{stem}/{first} to {others[-1]}" if others else f"{stem}/{first}")
+    return texts

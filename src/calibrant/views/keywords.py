@@ -22,7 +22,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Table = Mapping[str, tuple[str, str]]
 
-# Functions with one of these parameters repeat something, and can show how far they are.
+# A function with one of these parameters has a loop, and accepts `progress`.
 REPEATING = frozenset({"n_resamples", "resamples", "repeats", "folds"})
 # How data are read: keywords of `Predictions`.
 DATA_KEYWORDS = tuple(Predictions.__init__.__kwdefaults__ or {})
@@ -120,28 +120,29 @@ def documents_keywords(
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         inner = inspect.unwrap(function)
-        called: Any = inner.__init__ if inspect.isclass(inner) else function
-        own = inspect.signature(inspect.unwrap(called))
-        is_repeated = inspect.isfunction(function) and not REPEATING.isdisjoint(own.parameters)
-        if is_repeated:
+        signed: Any = inner.__init__ if inspect.isclass(inner) else function
+        signature = inspect.signature(inspect.unwrap(signed))
+        names = list(signature.parameters)
+        repeats = inspect.isfunction(function) and not REPEATING.isdisjoint(names)
+        if repeats:
             progress = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
-            parameters = list(own.parameters.values())
-            before_options = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
-            parameters.insert(before_options, progress)
-            called.__signature__ = own.replace(parameters=parameters)
+            parameters = list(signature.parameters.values())
+            has_options = parameters[-1].kind is inspect.Parameter.VAR_KEYWORD
+            parameters.insert(len(parameters) - has_options, progress)
+            signed.__signature__ = signature.replace(parameters=parameters)
+            names.append("progress")
         if function.__doc__:
-            doc = _with_texts(function.__doc__, is_repeated, {**SHARED, **(table or {})})
-            function.__doc__ = _with_sections(doc, sections or {})
-        first = next(iter(own.parameters), "")
-        if inspect.isfunction(function) and (is_repeated or first in ("y_true", "predictions")):
-            return _at_the_door(function, [*own.parameters, *["progress"] * is_repeated], is_repeated)
+            doc = _insert_parameters(function.__doc__, {**SHARED, **(table or {})}, progress=repeats)
+            function.__doc__ = _insert_sections(doc, sections or {})
+        if inspect.isfunction(function) and (repeats or names[:1] in (["y_true"], ["predictions"])):
+            return _check_calls(function, names)
         return function
 
     return decorate
 
 
-def _at_the_door(function: Callable[P, T], parameters: list[str], has_bars: bool) -> Callable[P, T]:
-    """A function of predictions that takes `progress` off its keywords, and notes dropped rows in its result.
+def _check_calls(function: Callable[P, T], parameters: list[str]) -> Callable[P, T]:
+    """The function with a check of its keywords, which also obeys `progress` and notes dropped rows in its result.
 
     A keyword of `Predictions`, or of another package, that is not a parameter of the function is an error that shows where it belongs.
     """
@@ -150,11 +151,11 @@ def _at_the_door(function: Callable[P, T], parameters: list[str], has_bars: bool
     def call(*args: P.args, **keywords: P.kwargs) -> T:
         refuse_column_names(function.__name__, args)
         for keyword, value in keywords.items():
-            is_elsewhere = keyword in DATA_KEYWORDS or SPELLINGS.get(keyword) in parameters
-            if is_elsewhere and keyword not in parameters:
+            belongs_elsewhere = keyword in DATA_KEYWORDS or SPELLINGS.get(keyword) in parameters
+            if belongs_elsewhere and keyword not in parameters:
                 raise unknown_keyword(function.__name__, keyword, value, parameters)
-        shown = not has_bars or keywords.pop("progress", True) is not False
-        with allow_bars(shown):
+        has_bars = "progress" not in parameters or keywords.pop("progress", True) is not False
+        with allow_bars(has_bars):
             result = function(*args, **keywords)
         if isinstance(result, Result) and result.dropped is None:
             dropped = _dropped_from(args[0] if args else keywords.get(parameters[0]))
@@ -167,14 +168,14 @@ def _at_the_door(function: Callable[P, T], parameters: list[str], has_bars: bool
 
 def _dropped_from(source: Any) -> Any:
     """The rows that predictions, or models on the same rows, lost to missing values; None without any."""
-    if isinstance(source, Mapping):
-        parts = {name: part for name, part in source.items() if isinstance(part, Predictions)}
-        if all(part.dropped is None for part in parts.values()):
-            return None
-        from ..input.missing import on_same_rows
+    if not isinstance(source, Mapping):
+        return source.dropped if isinstance(source, (Predictions, Summary)) else None
+    models = {name: model for name, model in source.items() if isinstance(model, Predictions)}
+    if all(model.dropped is None for model in models.values()):
+        return None
+    from ..input.missing import on_same_rows
 
-        return next(iter(on_same_rows(parts).values())).dropped
-    return source.dropped if isinstance(source, (Predictions, Summary)) else None
+    return next(iter(on_same_rows(models).values())).dropped
 
 
 def refuse_column_names(owner: str, args: Sequence[Any]) -> None:
@@ -195,26 +196,30 @@ def parameter_lines(doc: str) -> tuple[list[str], int, int]:
     return lines, start, end
 
 
-def _with_sections(doc: str, sections: Mapping[str, str]) -> str:
-    lines, _, end = parameter_lines(doc)
-    missing = [(heading, text) for heading, text in sections.items() if heading not in lines]
-    if not end or not missing:
-        return doc
-    added = [line for heading, text in missing for line in (heading, "-" * len(heading), *text.split("\n"), "")]
-    return "\n".join([*lines[:end], *([""] if lines[end - 1] else []), *added, *lines[end:]])
-
-
-def _with_texts(doc: str, is_repeated: bool, table: Table) -> str:
-    """Insert type and text of shared parameters, and that of `progress` before ``**options`` or at the end."""
+def _insert_parameters(doc: str, table: Table, *, progress: bool) -> str:
+    """Give shared parameters their type and text, and add `progress` before ``**options`` or at the end."""
     lines, start, end = parameter_lines(doc)
     if not end:
         return doc
     while not lines[end - 1]:
         end -= 1
-    place = next((i for i in range(start, end) if lines[i].startswith("**")), end)
-    shown = [*lines[start:place], *["progress"] * is_repeated, *lines[place:end]]
-    filled = [text for line in shown for text in (shared_entry(line, table) if line in table else [line])]
-    return "\n".join([*lines[:start], *filled, *lines[end:]])
+    parameters = lines[start:end]
+    if progress:
+        options = next((i for i, line in enumerate(parameters) if line.startswith("**")), len(parameters))
+        parameters.insert(options, "progress")
+    entries = [entry for line in parameters for entry in (shared_entry(line, table) if line in table else [line])]
+    return "\n".join([*lines[:start], *entries, *lines[end:]])
+
+
+def _insert_sections(doc: str, sections: Mapping[str, str]) -> str:
+    """Add sections after the parameters, where the docstring has none of this heading."""
+    lines, _, end = parameter_lines(doc)
+    missing = {heading: text for heading, text in sections.items() if heading not in lines}
+    if not end or not missing:
+        return doc
+    added = [line for heading, text in missing.items() for line in (heading, "-" * len(heading), *text.split("\n"), "")]
+    blank = [""] if lines[end - 1] else []
+    return "\n".join([*lines[:end], *blank, *added, *lines[end:]])
 
 
 # What other packages call a keyword, and what it is called here.
@@ -238,23 +243,23 @@ SPELLINGS = {
 
 def unknown_keyword(owner: str, keyword: str, value: Any, known: Sequence[str]) -> UnknownArgumentError:
     """Build the error for an unknown keyword, with what was probably intended."""
-    near = get_close_matches(keyword, known, 1, 0.75)
+    similar = get_close_matches(keyword, known, 1, 0.75)
     counterpart = SPELLINGS.get(keyword, "")
-    shown = repr(value) if isinstance(value, (str, bool, int, float)) else "..."
+    text = repr(value) if isinstance(value, (str, bool, int, float)) else "..."
     if keyword in ("from_logits", "logits"):
         hint = f"pass {owner}(Predictions(y_true, y_prob, input='logit'))"
     elif keyword in ("combine", "average", "class_weight"):
-        name, text = ("combine", "'mean'") if keyword == "average" else (keyword, shown)
+        name, text = ("combine", "'mean'") if keyword == "average" else (keyword, text)
         hint = f"pass it to the lens: {owner}(..., lens=classwise({name}={text}))"
     elif keyword in ("label", "prob"):
-        stated = {"label": "...", "prob": "...", keyword: shown}
-        hint = f"pass {owner}(Predictions(frame, label={stated['label']}, prob={stated['prob']}))"
+        columns = {"label": "...", "prob": "...", keyword: text}
+        hint = f"pass {owner}(Predictions(frame, label={columns['label']}, prob={columns['prob']}))"
     elif keyword in DATA_KEYWORDS:
-        hint = f"pass it to Predictions: {owner}(Predictions(y_true, y_prob, {keyword}={shown}))"
-    elif counterpart in (*known, "y_true", "y_prob") and counterpart:
+        hint = f"pass it to Predictions: {owner}(Predictions(y_true, y_prob, {keyword}={text}))"
+    elif counterpart and counterpart in (*known, "y_true", "y_prob"):
         hint = f"use {counterpart}"
-    elif near:
-        hint = f"did you mean {near[0]!r}?"
+    elif similar:
+        hint = f"did you mean {similar[0]!r}?"
     else:
         hint = f"{owner} accepts {', '.join(known)}"
     return UnknownArgumentError(keyword, f"unexpected keyword of {owner}", hint)

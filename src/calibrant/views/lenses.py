@@ -272,10 +272,10 @@ def _one_class(p: Predictions, index: int, classes: ClassColumns | None = None) 
     if p.probs.ndim == 1:
         if p.logits is not None:
             log_odds = p.logits if index == 1 else -p.logits
-        score, other = (p.probs, _first_of_two(p))[:: 1 if index == 1 else -1]
+        score, complement = (p.probs, _first_of_two(p))[:: 1 if index == 1 else -1]
         share = _positive_share(p) if p.labels is None else p.labels
         outcome = share if index == 1 else 1 - share
-        rest = FixedRest(other)
+        rest = FixedRest(complement)
     else:
         if p.kind == "multilabel" and p.logits is not None:
             log_odds = p.logits[:, index]
@@ -516,19 +516,19 @@ def _cumulative(p: Predictions) -> Array:
         return p.cumulative
     if p.probs.ndim == 1:
         return _first_of_two(p)[None]
-    found = np.empty((p.k - 1, p.n))
+    cumulative = np.empty((p.k - 1, p.n))
 
     def work(start: int, stop: int) -> None:
         sums = cumulative_sums(p.probs[start:stop, :-1])
         near = np.round(sums, 15)
         decimal = np.abs(near - sums) <= 2.0**-52 * sums
         decimal[:, 0] = False  # a single probability, not a sum
-        found[:, start:stop] = np.minimum(np.where(decimal, near, sums), 1).T
+        cumulative[:, start:stop] = np.minimum(np.where(decimal, near, sums), 1).T
 
     map_blocks(work, p.n, rows_per_block(p.k), columns=p.k)
-    if found.size <= KEPT_SUMS:
-        p.cumulative = found
-    return found
+    if cumulative.size <= KEPT_SUMS:
+        p.cumulative = cumulative
+    return cumulative
 
 
 @dataclass(frozen=True)
@@ -592,14 +592,14 @@ def pair(first: Any, second: Any) -> Lens:
             )
         part = p.take(keep)
         assert part.labels is not None
-        score, other = matrix[keep, b] / both[keep], matrix[keep, a] / both[keep]
+        score, complement = matrix[keep, b] / both[keep], matrix[keep, a] / both[keep]
         outcome = (part.labels == b).view(np.uint8)
-        return [_view(part, score, outcome, f"pair:{first},{second}", rest=FixedRest(other))]
+        return [_view(part, score, outcome, f"pair:{first},{second}", rest=FixedRest(complement))]
 
     return Lens(f"pair:{first},{second}", make)
 
 
-def _ranked(p: Predictions, k: int, lens: str) -> tuple[Array, Array, Array]:
+def _largest_entries(p: Predictions, k: int, lens: str) -> tuple[Array, Array, Array]:
     """Return the `k` largest probabilities of each row in decreasing order, the label shares of their classes, and 1 minus their sum."""
     _refuse_partial(p, lens)
     if not 1 <= k <= p.k:
@@ -651,10 +651,10 @@ def rank(r: int) -> Lens:
     >>> round(cal.calibration_in_the_large(y_true, y_prob, lens=cal.views.rank(2)), 4)
     0.2667
     """
-    r = _whole(r, "rank")
+    r = _parse_number(r, "rank")
 
     def make(p: Predictions) -> list[AnyView]:
-        probs, shares, left = _ranked(p, r, f"rank:{r}")
+        probs, shares, left = _largest_entries(p, r, f"rank:{r}")
         rest = FixedRest(left) if r == 1 else None  # no other is above one half
         return [_view(p, probs[:, r - 1], _outcome(p, shares[:, r - 1]), f"rank:{r}", rest=rest)]
 
@@ -686,10 +686,10 @@ def within_top(k: int) -> Lens:
     >>> round(cal.calibration_in_the_large(y_true, y_prob, lens=cal.within_top(2)), 4)
     0.1667
     """
-    k = _whole(k, "within_top")
+    k = _parse_number(k, "within_top")
 
     def make(p: Predictions) -> list[AnyView]:
-        probs, shares, left = _ranked(p, k, f"within_top:{k}")
+        probs, shares, left = _largest_entries(p, k, f"within_top:{k}")
         outcome = _outcome(p, np.minimum(shares.sum(axis=1), 1))
         return [_view(p, np.minimum(probs.sum(axis=1), 1), outcome, f"within_top:{k}", rest=FixedRest(left))]
 
@@ -720,10 +720,10 @@ def top_k(k: int) -> Lens:
     >>> round(cal.gece(y_true, y_prob, lens=cal.top_k(2)), 4)
     0.4667
     """
-    k = _whole(k, "top_k")
+    k = _parse_number(k, "top_k")
 
     def make(p: Predictions) -> list[AnyView]:
-        probs, shares, left = _ranked(p, k, f"top_k:{k}")
+        probs, shares, left = _largest_entries(p, k, f"top_k:{k}")
         probs = np.column_stack([probs, left])
         rest = np.maximum(1 - shares.sum(axis=1), 0)
         shares = np.column_stack([shares, rest])
@@ -866,7 +866,7 @@ def _leaves(node: Any) -> list[Any]:
     return list(node) if isinstance(node, (list, tuple, set, frozenset, range)) else [node]
 
 
-def _whole(value: Any, lens: str) -> int:
+def _parse_number(value: Any, lens: str) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):

@@ -284,11 +284,11 @@ class Selections:
 
             chosen = np.zeros(p.n, bool)
             for name in names:
-                found = [g for g in groupings_of(p) if name in g.labels]
-                if not found:
+                groupings = [g for g in groupings_of(p) if name in g.labels]
+                if not groupings:
                     known = [label for g in groupings_of(p) for label in g.labels]
                     raise LensError("where", f"unknown group {name!r}", f"the groups are {known[:20]}")
-                chosen |= found[0].place[p.groups] == found[0].labels.index(name)
+                chosen |= groupings[0].place[p.groups] == groupings[0].labels.index(name)
             return chosen
 
         return Selection(f"group in {list(names)}", mask)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -167,24 +165,6 @@ def test_known_bits() -> None:
     assert drawn.y_true.tolist() == (generator.random(4) < temperature(2).curve(score)).tolist()
 
 
-def test_result_is_read_only_and_reads_well() -> None:
-    drawn = make_miscalibrated(50, warp=label_noise(0.25), rng=0)
-    with pytest.raises(ValueError, match="read-only"):
-        drawn.y_prob[0] = 1
-    with pytest.raises(AttributeError):
-        drawn.truth = drawn.y_prob  # type: ignore[misc]
-    assert list(drawn.to_dict()) == ["y_true", "y_prob", "truth"]
-    assert drawn.to_frame().shape == (50, 3)
-    assert repr(drawn).startswith("Simulation(rows 50, classes 2, calibration error 0.1")
-    assert "<td>rows</td><td>50</td>" in drawn._repr_html_()
-    many = make_calibrated(5, classes=3, rng=0)
-    assert list(many.to_dict())[:4] == ["y_true", "y_prob_0", "y_prob_1", "y_prob_2"]
-    assert many.to_frame().shape == (5, 7)
-    assert many.calibration_error(math.inf) == 0
-    grouped = make_miscalibrated(5, warp=by_group({"a": bias(1)}), rng=0)
-    assert grouped.to_frame().shape == (5, 4)
-
-
 def test_warps_are_plain_values() -> None:
     for warp in [*WARPS.values(), confusion([[1, 0], [0.5, 0.5]]), softmax_map(2, [0, 1]), by_group({"a": bias(1)})]:
         assert pickle.loads(pickle.dumps(warp)) == warp
@@ -193,13 +173,6 @@ def test_warps_are_plain_values() -> None:
             warp.k = 2  # type: ignore[misc]
     assert temperature(1.5).curve([0, 0.5, 1]).tolist() == [0, 0.5, 1]
     assert bias(2).curve([0, 1]).tolist() == [0, 1]
-
-
-def test_nothing_heavy_is_imported() -> None:
-    code = "import sys, calibrant.inference.simulation; sys.exit('scipy.special' in sys.modules or 'scipy.optimize' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    assert cal.inference.simulation.temperature is temperature
-    assert cal.inference.make_calibrated is make_calibrated
 
 
 BAD: list[tuple[str, Any]] = [

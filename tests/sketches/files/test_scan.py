@@ -178,27 +178,6 @@ def test_rows_must_sum_to_one_and_have_a_group(tmp_path: Path) -> None:
         cal.scan(tmp_path / "n.parquet")
 
 
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    y, p = two_classes(6000)
-    table(tmp_path / "good.parquet", y=y, p=p)
-    with duckdb.connect() as connection:
-        connection.register("t", {"y": y, "p": p})
-        connection.execute(f"COPY t TO '{tmp_path / 'bad.parquet'}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
-        places = connection.execute(
-            f"SELECT min(data_page_offset), row_group_id FROM parquet_metadata('{tmp_path / 'bad.parquet'}') "
-            "GROUP BY row_group_id ORDER BY row_group_id"
-        ).fetchall()
-    content = bytearray((tmp_path / "bad.parquet").read_bytes())
-    start = places[1][0]
-    content[start : start + 40] = b"\xff" * 40
-    (tmp_path / "bad.parquet").write_bytes(bytes(content))
-    with pytest.raises(cal.errors.FileError):
-        cal.scan(tmp_path / "*.parquet")
-    (tmp_path / "bad.parquet").write_bytes(bytes(content[:-20]))
-    with pytest.raises(cal.errors.FileError):
-        cal.scan(tmp_path / "*.parquet")
-
-
 def test_mistakes_are_named(tmp_path: Path) -> None:
     y, p = two_classes(30)
     file = table(tmp_path / "p.parquet", y=y, p=p)
@@ -279,27 +258,6 @@ def test_columns_of_many_types(tmp_path: Path) -> None:
         tmp_path / "n.parquet", f"SELECT y, p::DOUBLE AS p, 'x.png' AS filename, 1 AS file_row_number FROM ({rows})"
     )
     assert cal.scan(names, by="filename").group("x.png") == whole
-
-
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ("1 AS y, 1.5 AS p", r'prob: .* got 1\.5 in "p" in row 0 of .*p\.parquet'),
-        ("1 AS y, -0.1 AS p", r'prob: .* got -0\.1 in "p" in row 0 of .*p\.parquet'),
-        ("3 AS y, 0.5 AS p", r"label: .* got '3' in row 0 of .*p\.parquet"),
-        ("'cat' AS y, 0.5 AS p", r"label: .* got 'cat' in row 0 of .*p\.parquet"),
-        ("0.7 AS y, 0.5 AS p", r"label: .* got '0\.7' in row 0 of .*p\.parquet"),
-        ("[1] AS y, 0.5 AS p", r"INTEGER\[\]"),
-        ("1 AS y, 'half' AS p", """prob: expected numbers in "p", got the text 'half' in row 0"""),
-        ("1 AS y, {'a': 0.5} AS p", "STRUCT"),
-        ("1 AS y, [{'a': 0.5}, {'a': 0.5}] AS p", "STRUCT"),
-        ("1 AS y, 0.5 AS p WHERE false", "no rows"),
-        ("1 AS y, [0.5, 0.5] AS p WHERE false", "no rows"),
-    ],
-)
-def test_what_no_column_can_be_is_named(tmp_path: Path, row: str, words: str) -> None:
-    with pytest.raises(cal.CalibrantError, match=words):
-        cal.scan(query_file(tmp_path / "p.parquet", f"SELECT {row}"))
 
 
 def test_names_of_files_are_no_patterns(tmp_path: Path) -> None:
@@ -393,19 +351,6 @@ def test_sketches_on_the_command_line(tmp_path: Path, run: Run) -> None:
     ):
         check_refusal(run("evaluate", one, *words), message)
     check_refusal(run("scan", one, file, "--out", two), "cannot be combined with .sketch files")
-
-
-def test_sketches_of_one_column_have_the_same_groups(tmp_path: Path, run: Run) -> None:
-    """Names of groups are numbers in one file and text in another; merged, they are those of all rows."""
-    for name, groups in (("a", "12"), ("b", "1x"), ("both", "121x")):
-        lines = [f"{row % 2},0.{row % 2 + 3},{group}" for row, group in enumerate(groups)]
-        (tmp_path / f"{name}.csv").write_text("\n".join(["y,p,g", *lines]) + "\n")
-        run("scan", tmp_path / f"{name}.csv", "--by", "g", "--out", tmp_path / f"{name}.sketch")
-    expected = cal.Sketches.read(tmp_path / "both.sketch")
-    assert expected.groups == ("1", "2", "x")
-    for order in ("ab", "ba"):
-        run("scan", *(tmp_path / f"{name}.sketch" for name in order), "--out", tmp_path / "m.sketch")
-        assert cal.Sketches.read(tmp_path / "m.sketch") == expected
 
 
 def test_combined_groups_keep_the_names_of_every_column(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 // Charts of the report, drawn from curves that the page contains.
-"use strict";
 (() => {
+  "use strict";
   const data = JSON.parse(document.getElementById("chart-data").textContent);
   const element = (id) => document.getElementById(id);
   const DIAGRAMS = ["isotonic", "bins", "smooth", "cumulative"];
@@ -18,7 +18,7 @@
 
   /** Four significant digits, as everywhere in the report. */
   function number(value, digits = 4) {
-    if (value === null || value === undefined || Number.isNaN(value)) return "-";
+    if (value == null || Number.isNaN(value)) return "-";
     const size = Math.abs(value);
     if (size < 1e-12) return "0"; // a rounding error
     if (size < 1e-4 || size >= 1e5) return value.toExponential(digits - 1);
@@ -89,6 +89,7 @@
   /** The lines that a chart is read against. */
   function references(kind, charts, put) {
     if (charts.length === 0) return [];
+    if (kind === "isolines") return data.lenses[state.lens].isolines;
     if (kind === "diagonal") {
       const values = charts.flatMap((columns) => ["x", "y", "high"].flatMap((key) => columns[key] || [])).filter((value) => value);
       const end = ROUND_ENDS.find((each) => Math.max(...values) <= each) || 1;
@@ -96,7 +97,7 @@
     }
     const [{ x, reference = [] }] = charts;
     const floor = Math.min(...charts.flatMap((columns) => columns.y));
-    const ends = { zero: [0, Math.max(...x)], origin: [0], none: [] }[kind];
+    const ends = kind === "zero" ? [0, Math.max(...x)] : [];
     return [
       ...ends.map((at) => ({ x: at, y: 0, what: "" })),
       ...reference.flatMap((y, k) => (y >= floor ? [{ x: x[k], y, what: "all" }] : [])),
@@ -226,7 +227,7 @@
 
   function tip(_, event, item, value) {
     const box = element("tip");
-    if (value === null || value === undefined || !("tip" in value)) {
+    if (!value || !("tip" in value)) {
       box.hidden = true;
       return;
     }
@@ -290,7 +291,7 @@
     const spec = structuredClone(data.charts[kind]);
     const found = Object.fromEntries(visible(sources));
     for (const part of spec.layer) part.data.values = found[part.data.name];
-    for (const param of spec.params || []) if (param.name in signals) param.value = signals[param.name];
+    for (const param of spec.params) if (param.name in signals) param.value = signals[param.name];
     drawn[id] = (await window.vegaEmbed(element(id), spec, options)).view;
     drawn.last = drawn[id].runAsync();
   }
