@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,11 @@ from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result
 from ..views.view import View
-from .base import Calibrator
-from .binary import ScoreCalibrator
 from .scores import Array, Floats, Scores, TrainingData, on_scale, with_weight
+
+if TYPE_CHECKING:
+    from .base import Calibrator
+    from .binary import ScoreCalibrator
 
 # Share of the resamples that must have a fit.
 FITTED = 0.9
@@ -71,8 +73,9 @@ def calibration_interval(
         raise ArgumentError("calibrator", f"{type(fitted).__name__} requires {fitted.needs}, and has no intervals")
     data, whole = TrainingData(rows), fitted.apply(at)
     probability = whole[:, 1] if at.k == 2 and fitted.exclusive else whole
-    if isinstance(fitted, ScoreCalibrator) and fitted.is_any_increasing and _has_curve_of_each_class(fitted, at.k):
-        low, high = increasing_limits(fitted, data, at, level)
+    curves: Any = fitted if getattr(fitted, "is_any_increasing", False) else None
+    if curves is not None and (at.k == 2 or curves.multiclass == "one_vs_rest"):
+        low, high = increasing_limits(curves, data, at, level)
         low, high = low.reshape(probability.shape), high.reshape(probability.shape)
         return CalibrationInterval(
             probability, np.minimum(low, probability), np.maximum(high, probability), level, n_resamples=0
@@ -96,10 +99,6 @@ def calibration_interval(
         raise UndefinedMetricError("calibrator", problem, "use more rows of each class")
     low, high = (end.reshape(probability.shape) for end in quantile_bounds(values, level))
     return CalibrationInterval(probability, low, high, level, kept)
-
-
-def _has_curve_of_each_class(fitted: ScoreCalibrator, k: int) -> bool:
-    return k == 2 or fitted.multiclass == "one_vs_rest"
 
 
 def increasing_limits(fitted: ScoreCalibrator, data: TrainingData, at: Scores, level: float) -> tuple[Floats, Floats]:
