@@ -38,7 +38,9 @@ def test_windows_are_compared_before_their_labels_are_learned(tmp_path: Path) ->
     expected = cal.OnlineCalibration()
     losses = []
     for day, (score, label) in enumerate(parts):
-        cal.Monitor.open(tmp_path / "m.db").update(label, score, when=f"2026-01-{day + 1:02}T10:00")  # resumed each time
+        cal.Monitor.open(tmp_path / "m.db").update(
+            label, score, when=f"2026-01-{day + 1:02}T10:00"
+        )  # resumed each time
         before = score if day == 0 else expected.predict_proba(score)[:, 1]
         losses.append([np.square(p - label).mean() for p in (score, before)])
         # The rows of a window in the order of their scores, those without the event first, are put into a random order.
