@@ -8,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.table import BinTable, weighted_power
+from ...binning.table import BinTable, sum_over_bins, weighted_power
 from ...errors import ArgumentError, UndefinedMetricError
 from ...util.checks import is_number
-from ...util.sums import sum_over_bins
 from ..forms import OfTables
 from ..registry import metric, norm_root, preset
 
