@@ -19,7 +19,8 @@ Floats = NDArray[np.float64]
 
 def mean_absolute(sums: Floats, total: Any) -> Any:
     """Compute the sum of the absolute values of sums over bins, divided by the total weight."""
-    return sum_over_bins(np.abs(sums)) / total
+    size = np.abs(sums)
+    return (math.fsum(size) if size.ndim == 1 else size.sum(axis=-1)) / total
 
 
 @metric("Expected calibration error", range=(0, 1), ideal=0, cite="naeini2015", finish=norm_root)
