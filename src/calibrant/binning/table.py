@@ -14,7 +14,6 @@ from ..input.weights import WeightKind
 from ..util.cached import cached_property
 from ..util.checks import check_fraction
 from ..util.results import Result, number
-from ..util.sums import sum_over_bins
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -201,6 +200,11 @@ class BinTable(Result):
             ]
             for left, right, weight, score, rate, gap, bare in columns
         ]
+
+
+def sum_over_bins(values: NDArray[Any]) -> Any:
+    """Compute the sum over the last axis: exactly for one line, by NumPy for several."""
+    return math.fsum(values) if values.ndim == 1 else values.sum(axis=-1)
 
 
 def weighted_power(gap: Floats, share: Floats, norm: float) -> Any:

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.table import BinTable, weighted_power
+from ...binning.table import BinTable, sum_over_bins, weighted_power
 from ...errors import ArgumentError, UndefinedMetricError
 from ...util.checks import is_number
-from ...util.sums import sum_over_bins
 from ..forms import OfTables
 from ..registry import metric, norm_root, preset
 
@@ -20,7 +19,8 @@ Floats = NDArray[np.float64]
 
 def mean_absolute(sums: Floats, total: Any) -> Any:
     """Compute the sum of the absolute values of sums over bins, divided by the total weight."""
-    return sum_over_bins(np.abs(sums)) / total
+    size = np.abs(sums)
+    return (math.fsum(size) if size.ndim == 1 else size.sum(axis=-1)) / total
 
 
 @metric("Expected calibration error", range=(0, 1), ideal=0, cite="naeini2015", finish=norm_root)

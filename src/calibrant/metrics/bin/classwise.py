@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from ...binning.parse import bin_table
 from ...binning.rules import BinningRule
-from ...binning.table import BinTable, weighted_power
+from ...binning.table import BinTable, sum_over_bins, weighted_power
 from ...errors import ArgumentError, LensError
 from ...util.checks import check_whole
-from ...util.sums import sum_over_bins
 from ...views.lenses import FLATTENED
 from ...views.view import Block, VectorView, View
 from ..forms import Binned, OfTables, Places, Sums, predicted

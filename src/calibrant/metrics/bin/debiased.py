@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from ...binning.parse import EQUAL_WIDTH, Bins, Blocks, binning_rule
 from ...binning.partition import cells_of, partition_rule
 from ...binning.rules import BinningRule
-from ...binning.table import BinTable
+from ...binning.table import BinTable, sum_over_bins
 from ...errors import UndefinedMetricError
 from ...util.checks import check_positive
-from ...util.sums import sum_over_bins
 from ...views.view import VectorView, View
 from ..forms import OfTables
 from ..registry import metric, preset
