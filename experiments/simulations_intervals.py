@@ -27,7 +27,9 @@ import calibrant as cal
 from experiments.rendering import ROOT, markdown_table, render
 
 STORED = Path(__file__).with_suffix(".json")
-LEVEL, RESAMPLES, RUNS = 0.95, 200, 200
+LEVEL, RESAMPLES = 0.95, 200
+# Runs of a quick setting; slow ones have fewer, at least the second number.
+RUNS, FEWEST_RUNS = 50, 20
 LEAST, LEAST_MEAN = 0.93, 0.945
 BINARY = ("ece", "ece_em", "rmsce", "mce", "ece_db", "ce2_db", "ecce_mad", "smece")
 SEVERAL = ("ece", "tl_ece", "cwce", "ace", "mdca")
@@ -56,14 +58,20 @@ class Setting(NamedTuple):
         effort = (500 + self.rows) * (self.classes if self.classes > 2 else 1) * (20 if self.metric == "smece" else 1)
         return effort // 12_000
 
+    @property
+    def runs(self) -> int:
+        """Number of simulated data sets."""
+        return max(FEWEST_RUNS, 4 * RUNS // (4 + self.cost))
+
 
 def settings() -> list[Setting]:
-    """All settings, the quick ones first, in a random order."""
-    two = product(BINARY, (2,), (False, True), MISCALIBRATION, ROWS)
-    several = product(SEVERAL, (10, 100), (False,), MISCALIBRATION, ROWS)
+    """All settings: each metric with each number of classes and of rows once, then the other distributions; the quick ones first."""
+    distributions = list(product(("slight", "none", "strong"), (False, True)))
+    two = product(BINARY, (2,), distributions, ROWS)
+    several = product(SEVERAL, (10, 100), distributions[::2], ROWS)
+    every = [Setting(metric, k, rare, how, rows) for metric, k, (how, rare), rows in (*two, *several)]
     return sorted(
-        (Setting(*each) for each in (*two, *several)),
-        key=lambda setting: (setting.cost, zlib.crc32(setting.key.encode())),
+        every, key=lambda setting: (distributions.index((setting.miscalibration, setting.rare)), setting.cost)
     )
 
 
@@ -105,7 +113,7 @@ def simulate(setting: Setting) -> dict[str, Any]:
     error, ends = true_value(setting), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for run in range(RUNS):
+        for run in range(setting.runs):
             rng = np.random.default_rng([zlib.crc32(setting.key.encode()), run])
             predicted, true = sample(setting, setting.rows, rng)
             data = cal.Predictions(draw(true, rng), predicted, classes=range(setting.classes))
@@ -116,8 +124,8 @@ def simulate(setting: Setting) -> dict[str, Any]:
     return {
         "setting": setting._asdict(),
         "true": round(error, 5),
-        "runs": RUNS,
-        "covered": RUNS - above - below,
+        "runs": setting.runs,
+        "covered": setting.runs - above - below,
         "above": above,
         "below": below,
         "width": round(float(np.median(high - low)), 5),

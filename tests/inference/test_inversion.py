@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.inference import inversion
 from calibrant.inference.inversion import Entries, entries_of
 from calibrant.inference.resampling import PredictionSampler, choose_sampler
+from calibrant.inference.simultaneous import values_of_labels
 
 
 def binary(n: int, seed: int, power: float = 1.0) -> tuple[Any, Any]:
@@ -168,3 +170,19 @@ def test_tied_scores_are_as_many_rows_as_they_are() -> None:
         assert tied.low > 0.02
         assert tied.low == pytest.approx(apart.low, abs=0.01)
         assert tied.high == pytest.approx(apart.high, abs=0.01)
+
+
+def test_shapes_and_sizes_of_deviations_are_evaluated_together() -> None:
+    y, p = binary(400, 3, power=1.3)
+    calls = []
+
+    def together(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return values_of_labels(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inversion, "values_of_labels", together)
+        found = cal.interval(y, p, metric="ece", n_resamples=200)
+    # One call for all shapes, and one for each further step of the pilot.
+    assert 1 <= len(calls) <= 1 + inversion.STEPS
+    assert len(calls[0][2]) == inversion.STEPS * (3 if found.low > 0 else 2)

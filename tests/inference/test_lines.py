@@ -10,7 +10,7 @@ import pytest
 import calibrant as cal
 from calibrant.inference.cells import CellSampler, DistinctSampler
 from calibrant.inference.lines import Lines
-from calibrant.inference.resampling import RowSampler, resamples
+from calibrant.inference.resampling import Resamples, RowSampler, resamples
 from calibrant.metrics.registry import catalogue
 from calibrant.views.view import View
 
@@ -59,7 +59,7 @@ def test_all_resamples_at_once_are_those_one_by_one(kind: str, draws: Any) -> No
     for name, options in METRICS:
         metric = catalogue[name]
         for sampler in samplers:
-            found = Lines(metric, metric.arguments(options), sampler, draws, COUNT, 5).values()
+            found = Lines(metric, metric.arguments(options), [Resamples(sampler, draws, COUNT, 5)]).values()
             if kind == "weights" and name not in ("smece", "ecce_mad"):
                 assert found is None
                 continue
@@ -71,13 +71,15 @@ def test_all_resamples_at_once_are_those_one_by_one(kind: str, draws: Any) -> No
 @pytest.mark.parametrize("name", ["ece_lb", "calbin", "ece_sweep", "ece_ea"])
 def test_metrics_that_read_more_than_a_table_are_left_to_the_formula(name: str) -> None:
     metric = catalogue[name]
-    assert Lines(metric, metric.arguments(), RowSampler(view_of("plain")), "rows", COUNT, 5).values() is None
+    assert (
+        Lines(metric, metric.arguments(), [Resamples(RowSampler(view_of("plain")), "rows", COUNT, 5)]).values() is None
+    )
 
 
 def test_soft_labels_have_no_tables() -> None:
     view = view_of("plain")
     soft = View(view.score, view.outcome * 0.8)
-    assert Lines(cal.ece, cal.ece.arguments(), RowSampler(soft), "rows", COUNT, 5).values() is None
-    found = Lines(cal.smece, cal.smece.arguments(), RowSampler(soft), "rows", COUNT, 5).values()
+    assert Lines(cal.ece, cal.ece.arguments(), [Resamples(RowSampler(soft), "rows", COUNT, 5)]).values() is None
+    found = Lines(cal.smece, cal.smece.arguments(), [Resamples(RowSampler(soft), "rows", COUNT, 5)]).values()
     wanted = [resamples(RowSampler(soft), "rows", 5)(number).value(cal.smece, {}) for number in range(COUNT)]
     assert found == pytest.approx(wanted, rel=1e-10)

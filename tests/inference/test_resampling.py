@@ -14,7 +14,7 @@ from calibrant.errors import CalibrantWarning, warn_caller
 from calibrant.inference import cells
 from calibrant.inference.pair_resampling import skce_draws, with_width_of_data
 from calibrant.inference.replicates import many
-from calibrant.inference.resampling import PredictionSampler, values_on_resamples
+from calibrant.inference.resampling import PredictionSampler, Resamples, values_on_resamples
 from calibrant.inference.seeds import generator
 from calibrant.metrics.kernel import pairs
 from calibrant.metrics.kernel.pairs import Cloud, _median_distance
@@ -103,7 +103,7 @@ def test_all_resamples_at_once_are_as_one_by_one(weights: str, options: dict[str
     given = {"none": {}, "groups": {"groups": np.arange(90) // 3}, "counts": {"counts": rng.integers(0, 3, 90)}}
     words = given.get(weights, {"sample_weight": rng.random(90)})
     sampler = PredictionSampler(cal.Predictions(y, p, **words), cluster=weights == "groups")
-    found = skce_draws(cal.skce_uq, options, sampler, "rows", 25, 7)
+    found = skce_draws(cal.skce_uq, options, [Resamples(sampler, "rows", 25, 7)])
     assert found is not None
     np.testing.assert_allclose(found, one_by_one(sampler, options, 25, 7), rtol=0, atol=1e-12)
 
@@ -122,11 +122,11 @@ def test_all_simulated_labels_at_once_are_as_one_by_one(
     own = PredictionSampler(cal.Predictions(np.resize(names, 90), p, classes=names, **words))
     chance = own.class_chances**2
     sampler = own.with_chance(chance / chance.sum(axis=1, keepdims=True))
-    found = skce_draws(cal.skce_uq, options, sampler, "outcomes", 10, 7)
+    found = skce_draws(cal.skce_uq, options, [Resamples(sampler, "outcomes", 10, 7)])
     assert found is not None
     one_each = values_on_resamples([(cal.skce_uq, options)], sampler, "outcomes", range(10), 7)[:, 0]
     np.testing.assert_allclose(found, one_each, rtol=0, atol=1e-12)
-    found = skce_draws(cal.skce_uq, options, sampler, "population", 1, 7)
+    found = skce_draws(cal.skce_uq, options, [Resamples(sampler, "population", 1, 7)])
     np.testing.assert_allclose(found, sampler.population_value(cal.skce_uq, options), rtol=0, atol=1e-12)
 
 
@@ -135,7 +135,7 @@ def test_all_simulated_labels_at_once_are_as_one_by_one(
 def test_widths_of_a_thousand_rows_and_more(n: int, sure: float) -> None:
     y, p = vectors(n, 4, sure=sure)
     sampler = PredictionSampler(cal.Predictions(y, p))
-    found = skce_draws(cal.skce_uq, {}, sampler, "rows", 6, 0)
+    found = skce_draws(cal.skce_uq, {}, [Resamples(sampler, "rows", 6, 0)])
     assert found is not None
     np.testing.assert_allclose(found, one_by_one(sampler, {}, 6, 0), rtol=0, atol=1e-12)
 
@@ -145,7 +145,7 @@ def test_two_classes_with_either_kernel_and_soft_labels() -> None:
     p, soft = rng.random(80), rng.random(80)
     sampler = PredictionSampler(cal.Predictions(soft, p, soft=True))
     for options in ({"kernel": "gaussian"}, {}):
-        found = skce_draws(cal.skce_uq, options, sampler, "rows", 10, 0)
+        found = skce_draws(cal.skce_uq, options, [Resamples(sampler, "rows", 10, 0)])
         assert found is not None
         np.testing.assert_allclose(found, one_by_one(sampler, options, 10, 0), rtol=0, atol=1e-12)
 
@@ -153,9 +153,9 @@ def test_two_classes_with_either_kernel_and_soft_labels() -> None:
 def test_other_lenses_are_measured_one_by_one_and_tied_predictions_at_once() -> None:
     y, p = vectors(60, 3)
     sampler = PredictionSampler(cal.Predictions(y, p))
-    assert skce_draws(cal.skce_uq, {"lens": "top_label"}, sampler, "rows", 5, 0) is None
+    assert skce_draws(cal.skce_uq, {"lens": "top_label"}, [Resamples(sampler, "rows", 5, 0)]) is None
     few = PredictionSampler(cal.Predictions(np.tile(y[:5], 12), np.tile(p[:5], (12, 1))))
-    found = skce_draws(cal.skce_uq, {}, few, "rows", 5, 0)
+    found = skce_draws(cal.skce_uq, {}, [Resamples(few, "rows", 5, 0)])
     np.testing.assert_allclose(found, one_by_one(few, {}, 5, 0), rtol=0, atol=1e-12)
 
 
@@ -173,7 +173,7 @@ def test_resamples_of_pairs_are_the_same_for_any_size_of_blocks(monkeypatch: pyt
 def test_a_resample_without_pairs_has_no_value() -> None:
     y, p = vectors(3, 3)
     sampler = PredictionSampler(cal.Predictions(y, p, sample_weight=[1, 1e-14, 1e-14]))
-    found = skce_draws(cal.skce_uq, {"bandwidth": 1.0}, sampler, "rows", 40, 0)
+    found = skce_draws(cal.skce_uq, {"bandwidth": 1.0}, [Resamples(sampler, "rows", 40, 0)])
     assert found is not None
     plain = one_by_one(sampler, {"bandwidth": 1.0}, 40, 0)
     assert np.isnan(plain).any()

@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.inference.pair_resampling import with_width_of_data
-from calibrant.inference.resampling import PredictionSampler, RowSampler, draw_labels, resamples
+from calibrant.inference.resampling import PredictionSampler, Resamples, RowSampler, draw_labels, resamples
 from calibrant.inference.seeds import generator
 from calibrant.inference.simultaneous import draws_at_once
 from calibrant.metrics.registry import catalogue
@@ -21,11 +21,11 @@ OF_SUMS = [metric.id for metric in catalogue.values() if metric.takes == "Vector
 
 
 def bootstrap_draws(metric: Any, options: dict[str, Any], sampler: Any, count: int, seed: int) -> Any:
-    return draws_at_once(metric, options, sampler, "rows", count, seed)
+    return draws_at_once(metric, options, [Resamples(sampler, "rows", count, seed)])
 
 
 def null_draws(metric: Any, options: dict[str, Any], sampler: Any, count: int, seed: int) -> Any:
-    return draws_at_once(metric, options, sampler, "outcomes", count, seed)
+    return draws_at_once(metric, options, [Resamples(sampler, "outcomes", count, seed)])
 
 
 OPTIONS: dict[str, list[dict[str, Any]]] = {

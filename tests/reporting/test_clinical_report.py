@@ -57,7 +57,10 @@ def test_every_form_has_the_table_and_answers_nothing_automatically(
     heads = re.findall(r"<h2[^>]*>([^<]*)</h2>", page)
     assert (heads[0], heads[-1]) == ("Reliability diagram", "Methods and provenance")
     assert "measures of the validation</summary>" in page
-    assert "<dt><bdi>Calibration slope</bdi></dt>" in page
+    # The conclusion states the slope, and nothing beside it repeats it.
+    assert "calibration slope" in found.verdict.sentence
+    assert "<dt><bdi>Calibration slope</bdi></dt>" not in page
+    assert "<dt><bdi>Calibration intercept</bdi></dt>" in page
     assert "<b>women" not in page
     assert "onfidence threshold" not in page.split("<script>")[0] + text
     assert 'data-chart="benefit"' in page

@@ -141,10 +141,10 @@ def test_without_data_there_are_no_parts_and_it_says_so(tmp_path: Path) -> None:
 def test_small_form_has_every_part(small: tuple[Study, dict[str, Any], Path]) -> None:
     study, kept, pictures = small
     assert set(kept) == FEW
-    assert len(study.parts) == 10
+    assert len(study.parts) == 9
     named = {name for part in study.parts for name, _ in part.pictures}
     assert named == {path.name for path in pictures.iterdir()}
-    assert len(named) == 7
+    assert len(named) == 2
     assert all((pictures / name).stat().st_size < 150_000 for name in named)
     assert "nan " not in as_page(study)
 

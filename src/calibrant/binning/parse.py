@@ -274,6 +274,6 @@ def fill_tables(views: Sequence[View], rule: Any) -> None:
         and rule.rule.keeps_ties
     ):
         paths = [(view.prefix.weight, view.prefix.outcome) for view in views]
-        for view, count in zip(views, search_together(paths), strict=True):
-            if count is not None:
+        for view, count in zip(views, search_together(paths).tolist(), strict=True):
+            if count:
                 view.tables["number", rule] = count

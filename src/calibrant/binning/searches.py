@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,51 +119,39 @@ def search(view: View, cuts: Cuts, practical: bool) -> int:
         starts = cuts(prefix, count)
         return bool(_between(size, starts).min() >= least) and _rising(prefix, starts)
 
-    steps = _search_steps(n, len(prefix.score), practical)
-    try:
-        count = next(steps)
-        while True:
-            count = steps.send(fits(count))
-    except StopIteration as end:
-        return int(end.value)
+    most = max(1, min(round(n / 10), len(prefix.score), 100) if practical else round(n / 2))
+    return int(_narrow(np.array([most]), 10 if practical else 15, lambda _, count: np.array([fits(int(count[0]))]))[0])
 
 
-def _search_steps(rows: int, levels: int, practical: bool) -> Generator[int, bool, int]:
-    """Yield numbers of bins, each to be answered by whether it fits; return the one that is found."""
-    most = max(1, min(round(rows / 10), levels, 100) if practical else round(rows / 2))
-    low, high, now = 1, most, min(10 if practical else 15, most)
-    while not low == high == now:
-        if now == 1 or (yield now):
-            low = now
-            now = min(2 * now, round(low + (high - low) / 2))
-        else:
-            high = now - 1
-            now = round(low + (high - low) / 2)
-        now = min(high, max(low + 1, now))
+def _narrow(most: Array, first: int, fit: Callable[[Array, Array], Array]) -> Array:
+    """Halve and double the numbers of bins of several data sets, from `first`, until one is left of those up to `most` for each.
+
+    `fit` tells of some data sets whether these numbers of bins fit; one bin always does.
+    """
+    low, high, now = np.ones(len(most), np.int64), most.copy(), np.minimum(first, most)
+    while (is_open := (low != high) | (now != high)).any():
+        fits = now == 1
+        asked = np.flatnonzero(is_open & ~fits)
+        fits[asked] = fit(asked, now[asked])
+        low, high = np.where(is_open & fits, now, low), np.where(is_open & ~fits, now - 1, high)
+        middle = np.rint(low + (high - low) / 2).astype(np.int64)
+        new = np.where(fits, np.minimum(2 * now, middle), middle)
+        now = np.where(is_open, np.minimum(high, np.maximum(low + 1, new)), now)
     return now
 
 
-def search_together(paths: Sequence[tuple[Array, Array]]) -> list[int | None]:
-    """Find the numbers of bins of equal mass of several data sets by `search`; None for one with fewer than 10 rows.
+def search_together(paths: Sequence[tuple[Array, Array]]) -> Array:
+    """Find the numbers of bins of equal mass of several data sets by `search`; 0 for one with fewer than 10 rows.
 
     A data set is given by the number of rows and of events up to each distinct score, from 0; scores without rows do not count. The numbers
     that the searches try at the same time are tried in one pass over all data sets.
     """
-    found: list[int | None] = [None] * len(paths)
-    totals = [int(weight[-1]) for weight, _ in paths]
-    levels = [int((weight[1:] != weight[:-1]).sum()) for weight, _ in paths]
-    steps = [_search_steps(rows, count, True) for rows, count in zip(totals, levels, strict=True)]
-    waiting = {number: 0 for number, rows in enumerate(totals) if rows >= FEWEST_ROWS}
     stacked = _StackedPaths(paths)
-    answers: dict[int, Any] = dict.fromkeys(waiting)  # None starts a search
-    while answers:
-        for number, answer in answers.items():
-            try:
-                waiting[number] = steps[number].send(answer)
-            except StopIteration as end:
-                found[number] = end.value
-                del waiting[number]
-        answers = dict(zip(waiting, stacked.fit(list(waiting), list(waiting.values())), strict=True))
+    levels = np.array([np.count_nonzero(weight[1:] != weight[:-1]) for weight, _ in paths])
+    enough = np.flatnonzero(stacked.total >= FEWEST_ROWS)
+    most = np.minimum(np.rint(stacked.total / 10).astype(np.int64), np.minimum(levels, 100))[enough]
+    found = np.zeros(len(paths), np.int64)
+    found[enough] = _narrow(most, 10, lambda some, counts: stacked.fit(enough[some], counts))
     return found
 
 
@@ -180,11 +168,10 @@ class _StackedPaths:
         self.weight = np.concatenate([weight for weight, _ in paths]) + np.repeat(self.base, sizes)
         self.outcome = np.concatenate([outcome for _, outcome in paths])
 
-    def fit(self, numbers: list[int], counts: list[int]) -> list[bool]:
+    def fit(self, numbers: Array, counts: Array) -> Array:
         """Whether every bin of equal mass of each of these views has enough rows, and rates do not decrease."""
         own = np.repeat(np.arange(len(numbers)), counts)
-        view = np.array(numbers, np.intp)[own]
-        count = np.array(counts, np.int64)[own]
+        view, count = numbers[own], counts[own]
         bin_number = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)
         least = -(-bin_number * self.total[view] // count)
         cuts = np.searchsorted(self.weight, self.base[view] + least)
@@ -196,8 +183,7 @@ class _StackedPaths:
         size = self.weight[ends] - self.weight[cuts]
         rate = (self.outcome[ends] - self.outcome[cuts]) / size
         falls = np.append(False, (own[1:] == own[:-1]) & ~(rate[1:] - rate[:-1] >= -SAME))[: len(own)]
-        wrong = np.bincount(own, (size < FEWEST_ROWS) | falls, len(numbers))
-        return [bool(number == 0) for number in wrong.tolist()]
+        return np.asarray(np.bincount(own, (size < FEWEST_ROWS) | falls, len(numbers)) == 0)
 
 
 def cross_validated(view: View, rule: Any) -> int:

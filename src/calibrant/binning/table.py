@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..input.weights import WeightKind
 from ..util.cached import cached_property
 from ..util.checks import check_fraction
 from ..util.results import Result, number
+from ..util.sums import sum_over_bins
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -25,6 +26,8 @@ UNDERFLOW, ROUNDED = 1e-300, 1e-9
 @dataclass(frozen=True, repr=False)
 class BinTable(Result):
     """Bins of the scores, with the number of rows and the sums over each bin; empty bins are kept.
+
+    The sums of several data sets in the same number of bins have the shape (R, M), and their `total` the shape (R,).
 
     Tables are returned by binning rules and as part of calibration curves. A table can be passed as ``binning=`` to evaluate
     other rows or models on the same bins.
@@ -88,6 +91,15 @@ class BinTable(Result):
     def __len__(self) -> int:
         return len(self.left)
 
+    def each(self) -> list[BinTable]:
+        """The tables of several data sets, one by one."""
+        sums = (getattr(self, name) for name in self.SUMS)
+        edges = (np.broadcast_to(edge, self.weight.shape) for edge in (self.left, self.right))
+        return [
+            replace(self, **dict(zip(("left", "right", *self.SUMS, "total"), own, strict=True)))
+            for own in zip(*edges, *sums, np.asarray(self.total).tolist(), strict=True)
+        ]
+
     @property
     def empty(self) -> Array:
         return self.rows == 0
@@ -100,22 +112,22 @@ class BinTable(Result):
     @cached_property
     def share(self) -> Floats:
         """Fraction of the total weight in each bin."""
-        return self.weight / self.total
+        return self.weight / np.expand_dims(self.total, -1)
 
     @cached_property
     def gap(self) -> Floats:
         """Mean score minus outcome rate; 0 for an empty bin, whose share is 0."""
-        return np.divide(self.excess, self.weight, out=np.zeros(len(self)), where=self.weight > 0)
+        return np.divide(self.excess, self.weight, out=np.zeros(self.weight.shape), where=self.weight > 0)
 
     @cached_property
     def mean_score(self) -> Floats:
         """Mean score of each bin; NaN if it is empty."""
-        return np.divide(self.score_sum, self.weight, out=np.full(len(self), np.nan), where=self.weight > 0)
+        return np.divide(self.score_sum, self.weight, out=np.full(self.weight.shape, np.nan), where=self.weight > 0)
 
     @cached_property
     def rate(self) -> Floats:
         """Observed outcome rate of each bin; NaN if it is empty."""
-        rate = np.divide(self.positives, self.weight, out=np.full(len(self), np.nan), where=self.weight > 0)
+        rate = np.divide(self.positives, self.weight, out=np.full(self.weight.shape, np.nan), where=self.weight > 0)
         return np.clip(rate, 0, 1)  # differences of prefix sums can exceed the bounds by rounding
 
     @property
@@ -191,13 +203,13 @@ class BinTable(Result):
         ]
 
 
-def weighted_power(gap: Floats, share: Floats, norm: float) -> float:
-    """Compute the sum of share times |gap|^norm, or the largest |gap| for an infinite norm."""
+def weighted_power(gap: Floats, share: Floats, norm: float) -> Any:
+    """Compute the sum of share times |gap|^norm over bins, or the largest |gap| for an infinite norm."""
     if norm == math.inf:
-        return float(np.abs(gap).max())
+        return np.abs(gap).max(axis=-1)
     with np.errstate(under="ignore"):
-        total = math.fsum(share * np.abs(gap) ** norm)
-    if norm > 2 and total < UNDERFLOW and np.abs(gap).max(initial=0) > ROUNDED:
+        total = sum_over_bins(share * np.abs(gap) ** norm)
+    if norm > 2 and np.any((total < UNDERFLOW) & (np.abs(gap).max(axis=-1, initial=0) > ROUNDED)):
         raise ArgumentError("norm", f"{norm:g} is too large: powers of the errors round to 0", "use math.inf")
     return total
 

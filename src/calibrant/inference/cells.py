@@ -26,14 +26,18 @@ from ..util.cached import cached_property
 from ..views.lenses import AnyView, value_options
 from ..views.view import View
 from .replicates import draw_events
+from .seeds import generator
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Generator = np.random.Generator
 T = TypeVar("T")
 Plan = tuple[Metric, dict[str, Any]]
-Draws = Literal["outcomes", "scores", "rows", "population"]
-"""What is resampled: outcomes given the scores, scores and outcomes, or rows; or the probabilities of the outcomes as soft labels, which are not resampled."""
+Draws = Literal["outcomes", "scores", "rows", "population", "copies"]
+"""What is resampled: outcomes given the scores, scores and outcomes, or rows.
+
+Or the probabilities of the outcomes, as soft labels or as shares of `MANY_COPIES` of each row, which are not resampled.
+"""
 
 # Number of cells for binned metrics, for other metrics, and the maximum.
 BIN_CELLS, FINE_CELLS, MOST_CELLS = 300, 1920, 9600
@@ -240,8 +244,7 @@ class CellSampler(LabelSampler):
         return one_view(View(self.score, self.chance, self.rows, "counts", lens=self.lens, classes=self.classes))
 
     def _copies(self) -> Drawn:
-        rows = self.rows * MANY_COPIES
-        return self._drawn(rows, _whole(rows * self.chance))
+        return self._drawn(*self.sums(generator(0, 0), "copies"))
 
     @cached_property
     def distinct_view(self) -> View:
@@ -286,6 +289,8 @@ class CellSampler(LabelSampler):
             return counts[: self.count] + counts[self.count :], counts[self.count :]
         if draws == "population":
             return self.rows, self.rows * self.chance
+        if draws == "copies":
+            return self.rows * MANY_COPIES, _whole(self.rows * MANY_COPIES * self.chance)
         rows = self.rows if draws == "outcomes" else rng.multinomial(self.total, self.rows / self.total)
         return rows, draw_events(self.chance, rng, rows)
 

@@ -10,14 +10,11 @@ upper limit. Each limit is therefore the widest of two shapes.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from ..binning.rules import EqualMass, Rule
@@ -29,8 +26,8 @@ from ..views.view import VectorView, View, sigmoid
 from .cells import Same, shared
 from .metric_tests import TestInput
 from .pvalues import compared_with_draws
-from .resampling import PredictionSampler, RowSampler, Sampler, view_keywords
-from .simultaneous import population_value, resampled_values
+from .resampling import PredictionSampler, Resamples, RowSampler, Sampler, view_keywords
+from .simultaneous import population_values, values_of_labels
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -51,6 +48,8 @@ APART = 2.0
 GRID, NULL_WEIGHT = 400, 3.0
 # Arrays of the size of the probabilities that a sampler of deviating labels keeps.
 COPIES_OF_CHANCE = 4
+# Probabilities of labels that are held at a time.
+MOST_ENTRIES = 1 << 24
 # Groups of equal mass stand for the cells of metrics without bins.
 FEWEST_GROUPS, MOST_GROUPS, ROWS_OF_GROUP = 3, 15, 20
 # Terms of a concentrated deviation.
@@ -188,6 +187,20 @@ class Entries:
         return lambda multiple: self.shifted(multiple / size * offset)
 
 
+def _polynomial(x: Floats, y: Floats, weight: Floats, degree: int) -> Callable[[Any], Any]:
+    """The polynomial of least weighted squares."""
+    powers = np.vander(x, degree + 1)
+    factors = np.linalg.lstsq(powers * weight[:, None], y * weight)[0].tolist()
+
+    def value(at: Any) -> Any:
+        total = factors[0]
+        for factor in factors[1:]:
+            total = total * at + factor
+        return total
+
+    return value
+
+
 def _ratio(total: Floats, variance: Floats) -> Floats:
     """Absolute sums in units of their standard deviation."""
     return np.divide(np.abs(total), np.sqrt(variance), out=np.zeros(len(total)), where=variance > 0)
@@ -287,9 +300,34 @@ class Deviations:
         size = COPIES_OF_CHANCE * 8 * self.own.chance.size
         return shared(("deviation", Same(self.own), self.name, self.cells, self.sign, step), make, size)
 
-    def seed(self, step: int) -> int:
-        """What is added to the seed of the test, different for all shapes and steps."""
-        return 7919 * (1000 * SHAPES.index(self.name) + 2 * (step - FIRST_STEP) + (self.sign > 0) + 1)
+    def resamples(self, step: int, count: int, seed: int) -> Resamples:
+        """Labels that deviate by a step; what is added to the seed of the test is different for all shapes and steps."""
+        seed += 7919 * (1000 * SHAPES.index(self.name) + 2 * (step - FIRST_STEP) + (self.sign > 0) + 1)
+        return Resamples(self.sampler(step), "outcomes", count, seed)
+
+
+class Sample(NamedTuple):
+    """Estimates from labels that deviate by a step."""
+
+    values: Floats
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of_lines(cls, lines: Floats) -> list[Sample]:
+        """The defined estimates of each line; NaN for moments of too few."""
+        known = np.isfinite(lines)
+        count, filled = known.sum(axis=1), np.where(known, lines, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = filled.sum(axis=1) / count
+            squares = np.where(known, (lines - means[:, None]) ** 2, 0.0).sum(axis=1)
+            deviations = np.sqrt(squares / (count - 1))
+        values = map(np.ndarray.__getitem__, lines, known)
+        return list(map(cls, values, means.tolist(), deviations.tolist()))
+
+
+At = tuple[Deviations, int]
+"""Deviations of one shape by a step."""
 
 
 class Limits(NamedTuple):
@@ -309,6 +347,8 @@ class Inversion:
     sampler: Sampler
     null: Floats
     """Values for labels simulated from the predicted probabilities."""
+    known_errors: dict[At, float] = field(default_factory=dict, init=False)
+    known_samples: dict[At, Sample] = field(default_factory=dict, init=False)
 
     @property
     def sets(self) -> int:
@@ -336,80 +376,120 @@ class Inversion:
     def limits(self) -> tuple[float, float]:
         """Lower and upper limit; an estimate that is not negative lies between them. The lower is 0 unless the test rejects."""
         entries = entries_of(self.sampler, self.metric, self.options)
-        shapes = {"smooth": entries.smooth(), "spread": entries.spread()}
+        # The smooth shape does not depend on the cells, so that metrics share it.
+        smooth = shared(("smooth", Same(self.sampler)), entries.smooth)
+        shapes = {"smooth": smooth, "spread": entries.spread()}
         events = [float(np.sum(entries.weight * part)) for part in (entries.outcome, 1 - entries.outcome)]
         if entries.chance.shape[1] == 1 and min(events) < FEW_EVENTS:
             ones = np.ones(entries.chance.shape)
             shapes |= {"higher": entries.added(ones), "lower": entries.added(-ones)}
+        rejects = compared_with_draws(self.test, self.null).pvalue <= self.test.alpha
+        if rejects:
+            shapes["selected"] = entries.selected()
         cells = hash(entries.cell.tobytes())
-
-        def limits(name: str, shape: Shape) -> Limits | None:
-            return self._limits(Deviations(self.sampler, name, None if name == "smooth" else cells, shape))
-
-        found = {name: limits(name, shape) for name, shape in shapes.items()}
-        low, high = 0.0, max([self.value, *(each.high for each in found.values() if each)])
-        if compared_with_draws(self.test, self.null).pvalue <= self.test.alpha:
-            few = [found["smooth"], limits("selected", entries.selected())]
-            low = max(min([self.value, *(each.low for each in few if each)]), 0.0)
+        deviations = [
+            Deviations(self.sampler, name, None if name == "smooth" else cells, shape) for name, shape in shapes.items()
+        ]
+        found = dict(zip(shapes, self._limits(deviations), strict=True))
+        few = [found.get("smooth"), found.pop("selected", None)]
+        low = max(min([self.value, *(each.low for each in few if each)]), 0.0) if rejects else 0.0
+        high = max([self.value, *(each.high for each in found.values() if each)])
         return low, min(high, max(self.metric.range[1], self.value))
 
-    def simulate(self, deviations: Deviations, step: int) -> Floats:
-        """Estimates from labels that deviate by a step."""
-        plans, seed = [(self.metric, self.options)], self.test.seed + deviations.seed(step)
-        values = resampled_values(plans, deviations.sampler(step), "outcomes", self.sets, seed)[:, 0]
-        return values[np.isfinite(values)]
+    def errors(self, asked: Sequence[At]) -> list[float]:
+        """The errors of deviating labels; where soft labels have none, the mean of estimates above that of calibrated predictions."""
+        for some in self._missing(asked, self.known_errors):
+            values = population_values(self.metric, self.options, [shape.sampler(step) for shape, step in some])
+            self.known_errors.update(zip(some, values.tolist(), strict=True))
+        undefined = [at for at in asked if math.isnan(self.known_errors[at])]
+        for at, sample in zip(undefined, self.samples(undefined), strict=True):
+            self.known_errors[at] = sample.mean - self.mean if len(sample.values) else 0.0
+        return [self.known_errors[at] for at in asked]
 
-    def error(self, deviations: Deviations, step: int) -> float:
-        """The error of labels that deviate by a step; where soft labels have none, the mean of estimates above that of calibrated predictions."""
-        value = population_value(self.metric, self.options, deviations.sampler(step))
-        if not math.isnan(value):
-            return value
-        sample = self.simulate(deviations, step)
-        return float(sample.mean()) - self.mean if len(sample) else 0.0
+    def samples(self, asked: Sequence[At]) -> list[Sample]:
+        """Estimates from deviating labels."""
+        for some in self._missing(asked, self.known_samples):
+            drawn = [shape.resamples(step, self.sets, self.test.seed) for shape, step in some]
+            values = values_of_labels(self.metric, self.options, drawn)
+            self.known_samples.update(zip(some, Sample.of_lines(values), strict=True))
+        return [self.known_samples[at] for at in asked]
 
-    def _limits(self, deviations: Deviations) -> Limits | None:
-        """The limits for one shape of deviations; None where it has no error."""
-        error = cache(partial(self.error, deviations))
-        if error(0) <= 0:  # of an error of one side
-            deviations = deviations.opposite()
-            error = cache(partial(self.error, deviations))
-        simulate = cache(partial(self.simulate, deviations))
-        largest = self._largest(error, simulate)
+    def _missing(self, asked: Sequence[At], known: Mapping[At, Any]) -> list[Sequence[At]]:
+        """What is not known yet, some at a time if there are many probabilities."""
+        missing = [at for at in asked if at not in known]
+        most = max(1, MOST_ENTRIES // self.sampler.chance.size)
+        return [missing[start : start + most] for start in range(0, len(missing), most)]
+
+    def _limits(self, shapes: list[Deviations]) -> list[Limits | None]:
+        """The limits for each shape of deviations; None where it has no error."""
+        errors = self.errors([(shape, step) for step in (0, LAST_STEP) for shape in shapes])
+        # Errors of one side may be those of the opposite deviations.
+        shapes = [shape if error > 0 else shape.opposite() for shape, error in zip(shapes, errors, strict=False)]
         steps = [
-            step for step in range(largest - STEPS + 1, largest + 1) if error(step) > 0 and len(simulate(step)) > 1
+            [(shape, step) for step in range(largest - STEPS + 1, largest + 1)]
+            for shape, largest in zip(shapes, self._largest(shapes), strict=True)
         ]
-        return self._accepted(np.array(list(map(error, steps))), list(map(simulate, steps))) if steps else None
+        self.errors([at for own in steps for at in own])
+        return [self._accepted(own) for own in steps]
 
-    def _largest(self, error: Callable[[int], float], simulate: Callable[[int], Floats]) -> int:
-        """The step whose estimates exceed the observed value clearly, or which has the largest possible error."""
-        possible = 0.99 * error(LAST_STEP)
-        target = max(self.value - self.mean, 0.0) + (REACH + 1) * self.deviation
-        steps = range(FIRST_STEP + STEPS - 1, LAST_STEP)
-        step = steps.start + bisect_left(steps, min(max(target, 1e-6), possible), key=error)
+    def _largest(self, shapes: list[Deviations]) -> list[int]:
+        """The step of each shape whose estimates exceed the observed value clearly, or which has the largest possible error."""
+        possible = [0.99 * error for error in self.errors([(shape, LAST_STEP) for shape in shapes])]
+        target = max(max(self.value - self.mean, 0.0) + (REACH + 1) * self.deviation, 1e-6)
+        steps = self._first_steps(shapes, [min(target, own) for own in possible])
+        waiting = list(range(len(shapes)))
         for _ in range(STEPS):
-            sample = simulate(step)
-            if len(sample) < 2 or error(step) >= possible:
-                break
-            deviation = max(float(sample.std(ddof=1)), self.deviation / 2)
-            if float(sample.mean()) - REACH * deviation >= self.value:
-                break
-            step += 1
-        return step
+            self.samples([(shapes[i], step) for i in waiting for step in range(steps[i] - STEPS + 1, steps[i] + 1)])
+            waiting = [i for i in waiting if not self._reaches((shapes[i], steps[i]), possible[i])]
+            for i in waiting:
+                steps[i] += 1
+        return steps
 
-    def _accepted(self, errors: Floats, values: list[Floats]) -> Limits:
+    def _reaches(self, at: At, possible: float) -> bool:
+        """Whether estimates exceed the observed value clearly, or the error is the largest possible one."""
+        (sample,), (error,) = self.samples([at]), self.errors([at])
+        if len(sample.values) < 2 or error >= possible:
+            return True
+        return sample.mean - REACH * max(sample.deviation, self.deviation / 2) >= self.value
+
+    def _first_steps(self, shapes: list[Deviations], targets: list[float]) -> list[int]:
+        """The first step of each shape whose error is at least its target; errors increase, nearly in proportion to the sizes."""
+        count = len(shapes)
+        low, high, guess = [FIRST_STEP + STEPS - 1] * count, [LAST_STEP] * count, [0] * count
+        while waiting := [i for i in range(count) if low[i] < high[i]]:
+            errors = self.errors([(shapes[i], guess[i]) for i in waiting])
+            for i, error in zip(waiting, errors, strict=True):
+                if error >= targets[i]:
+                    high[i] = guess[i]
+                else:
+                    low[i] = guess[i] + 1
+                nearest = (low[i] + high[i]) // 2
+                if targets[i] > 0 and 0 < error < math.inf:
+                    nearest = guess[i] + math.ceil(2 * math.log2(targets[i] / error))
+                guess[i] = min(max(nearest, low[i]), high[i] - 1)
+        return low
+
+    def _accepted(self, steps: Sequence[At]) -> Limits | None:
         """The errors for which the observed value is not extreme, by the smoothed bias and standard deviation of the estimates."""
-        top, alpha = float(errors.max()), self.test.alpha
-        means, deviations = np.array([[sample.mean(), sample.std(ddof=1)] for sample in values]).T
-        x, weight = np.append(0.0, errors) / top, np.append(NULL_WEIGHT, np.ones(len(errors)))
-        distinct = len(np.unique(np.round(x, 2))) - 1
-        bias = Polynomial.fit(x, np.append(self.mean, means - errors), min(3, distinct), w=weight)
-        spread = Polynomial.fit(x, np.append(self.deviation, deviations), min(2, distinct), w=weight)
-        least = max(0.3 * min(self.deviation, float(deviations.min())), 1e-300)
+        known = zip(self.errors(steps), self.samples(steps), strict=True)
+        kept = [(error, *sample) for error, sample in known if error > 0 and len(sample.values) > 1]
+        if not kept:
+            return None
+        errors, values, means, deviations = zip(*kept, strict=True)
+        top, alpha = max(errors), self.test.alpha
+        x, weight = np.array([0.0, *errors]) / top, np.array([NULL_WEIGHT, *(1.0 for _ in errors)])
+        distinct = len(set(np.round(x, 2).tolist())) - 1
+        excess = np.array([self.mean, *means]) - np.array([0.0, *errors])
+        bias = _polynomial(x, excess, weight, min(3, distinct))
+        spread = _polynomial(x, np.array([self.deviation, *deviations]), weight, min(2, distinct))
+        least = max(0.3 * min(self.deviation, *deviations), 1e-300)
 
         def standardised(value: Any, error: Any) -> Floats:
-            return np.asarray((value - error - bias(error / top)) / np.maximum(spread(error / top), least))
+            share = error / top
+            return np.asarray((value - error - bias(share)) / np.maximum(spread(share), least))
 
-        residuals = np.sort(np.concatenate(list(map(standardised, values, errors))))
+        every = np.repeat(errors, [len(own) for own in values])
+        residuals = np.sort(standardised(np.concatenate(values), every))
         grid = np.linspace(0, top, GRID + 1)[1:]
         place = standardised(self.value, grid)
         below = np.searchsorted(residuals, place, side="right") / len(residuals)

@@ -8,8 +8,8 @@ are formed, are those of the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,20 @@ from ..metrics.kernel.laplace import laplace_pair_sums
 from ..metrics.kernel.pairs import Kernel, as_points, choose_kernel, cloud_of, one_column, own_order
 from ..metrics.registry import Metric
 from ..views.view import VectorView
-from .cells import Draws, Same, shared
+from .cells import Same, shared
 from .replicates import many
-from .resampling import PredictionSampler, multiplicities, simulated_labels, view_keywords
+from .resampling import PredictionSampler, Resamples, label_lines, multiplicities, view_keywords
 from .seeds import generator
 
 Floats = NDArray[np.float64]
 OPTIONS = ("kernel", "distance", "bandwidth")
 
-# Rows of a tile of pairs: 2 MB, large enough for efficient matrix products.
-TILE = 512
+# Rows of a tile of pairs: 32 MB, large enough for efficient matrix products.
+TILE = 2048
 # Tiles of this many bytes are kept for the next resamples.
 MOST_KEPT = 1 << 26
-# Entries of the multiplicities held at a time.
-COUNT_ENTRIES = 1 << 23
+# Entries of the multiplicities held at a time, and of lines of residuals.
+COUNT_ENTRIES, LINE_ENTRIES = 1 << 23, 1 << 18
 
 
 class Crowd(NamedTuple):
@@ -63,7 +63,7 @@ class Crowd(NamedTuple):
     @property
     def weight_of_pairs(self) -> float:
         """The weight of the pairs of different rows."""
-        return _weight_of_pairs(self.weight, self.own_weight)
+        return float(_weight_of_pairs(self.weight, self.own_weight))
 
     def tiles(self, kernel: Kernel) -> Iterator[Tile]:
         """The kernel of all pairs, each pair of tiles once."""
@@ -102,10 +102,10 @@ def with_width_of_data(metric: Metric, options: dict[str, Any], sampler: Predict
     return {**options, "bandwidth": width} if math.isfinite(width) else options
 
 
-def skce_draws(
-    metric: Metric, options: dict[str, Any], sampler: PredictionSampler, draws: Draws, count: int, seed: int
-) -> Floats | None:
-    """Values of `skce_uq` on resamples; None where one-by-one evaluation is as fast."""
+def skce_draws(metric: Metric, options: dict[str, Any], samples: Sequence[Resamples]) -> Floats | None:
+    """Values of `skce_uq` on resamples, equally many of each sampler; None where one-by-one evaluation is as fast."""
+    sampler, draws, count, seed = samples[0]
+    assert isinstance(sampler, PredictionSampler)
     views = metric.views(sampler.predictions, **view_keywords(metric, options))
     if len(views) != 1 or not isinstance(views[0], VectorView) or views[0].lens != "canonical":
         return None
@@ -119,7 +119,7 @@ def skce_draws(
     chosen = tuple(keywords[option] for option in (*OPTIONS, "exact"))
     crowd, kernel, parts = shared(("crowd", Same(sampler.predictions), chosen), make)
     if keywords["kernel"] == "exponential" and crowd.points.shape[1] == 1:
-        return _values_on_a_line(crowd, kernel, sampler, draws, count, seed)
+        return _values_on_a_line(crowd, kernel, samples)
     if parts == 1:
 
         def tiles() -> Iterable[Tile]:
@@ -129,12 +129,13 @@ def skce_draws(
             return shared(("tiles", Same(crowd)), lambda: list(crowd.tiles(kernel)), size)
 
         if draws == "population":
-            return _value_of_chances(crowd, tiles, sampler.class_chances[crowd.order])
+            chances = (cast(PredictionSampler, sample.sampler).class_chances for sample in samples)
+            return _values_of_chances(crowd, tiles, [chance[crowd.order] for chance in chances])
         if draws == "outcomes":
-            labels = simulated_labels(sampler, seed)
-            return _values_of_labels(crowd, tiles, np.array([labels(number)[crowd.order] for number in range(count)]))
-        drawn = multiplicities(sampler, seed)
-        return _values_of_counts(crowd, tiles, lambda number: drawn(number)[crowd.order].astype(np.float64), count)
+            labels = label_lines(samples, count * len(samples))
+            return _values_of_labels(crowd, tiles, next(labels)[:, crowd.order])
+        picked = multiplicities(sampler, seed)
+        return _values_of_counts(crowd, tiles, lambda number: picked(number)[crowd.order].astype(np.float64), count)
     if draws != "rows":
         return None
 
@@ -148,49 +149,47 @@ def skce_draws(
     return np.array(many(value_in_parts, count), dtype=np.float64)
 
 
-def _values_on_a_line(
-    crowd: Crowd, kernel: Kernel, sampler: PredictionSampler, draws: Draws, count: int, seed: int
-) -> Floats:
+def _values_on_a_line(crowd: Crowd, kernel: Kernel, samples: Sequence[Resamples]) -> Floats:
     """The mean over pairs of different rows of two classes, with an exponential kernel."""
-    position = crowd.points[:, 0]
-    own, pairs = np.zeros(count), np.zeros(count)
-    labels, drawn = simulated_labels(sampler, seed), multiplicities(sampler, seed)
+    position, width = crowd.points[:, 0], kernel.width / kernel.scale
+    most = max(1, LINE_ENTRIES // len(position))
 
-    def residuals() -> Iterator[Floats]:
-        """Weighted residuals of each resample, whose sum over self-pairs goes to `own` and the weight of the other pairs to `pairs`."""
-        weight, own_weight, residual = crowd.weight, crowd.own_weight, crowd.residual[:, 1]
-        pairs[:] = _weight_of_pairs(weight, own_weight)
-        for number in range(count):
-            if draws == "rows":
-                counts = drawn(number)[crowd.order]
-                weight, own_weight = counts * crowd.weight, counts * crowd.own_weight
-                pairs[number] = _weight_of_pairs(weight, own_weight)
-            elif draws == "outcomes":
-                residual = labels(number)[crowd.order] - position
-            else:
-                residual = sampler.class_chances[crowd.order, 1] - position
-            own[number] = own_weight @ np.square(residual)
-            yield weight * residual
+    def values(residual: Floats, weight: Floats = crowd.weight, own_weight: Floats = crowd.own_weight) -> Floats:
+        with np.errstate(over="ignore", under="ignore"):
+            every = laplace_pair_sums(position, weight * residual, width)
+        own = (own_weight * np.square(residual)).sum(axis=-1)
+        return 2 * (every - own) / _weight_of_pairs(weight, own_weight)
 
-    with np.errstate(over="ignore", under="ignore"):
-        every = np.array(laplace_pair_sums(position, residuals(), kernel.width / kernel.scale))
-    return 2 * (every - own) / pairs
+    sampler, draws, count, seed = samples[0]
+    if draws == "outcomes":
+        return np.concatenate([values(labels[:, crowd.order] - position) for labels in label_lines(samples, most)])
+    if draws == "population":
+        chances = (cast(PredictionSampler, sample.sampler).class_chances[crowd.order, 1] for sample in samples)
+        return np.concatenate([values(chance[None] - position) for chance in chances])
+    drawn, parts = multiplicities(cast(PredictionSampler, sampler), seed), []
+    for start in range(0, count, most):
+        counts = np.array([drawn(number) for number in range(start, min(start + most, count))])[:, crowd.order]
+        parts.append(values(crowd.residual[:, 1], counts * crowd.weight, counts * crowd.own_weight))
+    return np.concatenate(parts)
 
 
-def _weight_of_pairs(weight: Floats, own_weight: Floats) -> float:
+def _weight_of_pairs(weight: Floats, own_weight: Floats) -> Floats:
     """The weight of pairs of different rows; NaN for a single row with all the weight."""
-    square = float(weight.sum()) ** 2
-    different = square - float(own_weight.sum())
-    return different if different > 1e-12 * square else math.nan
+    square = weight.sum(axis=-1) ** 2
+    different = square - own_weight.sum(axis=-1)
+    return np.where(different > 1e-12 * square, different, np.nan)
 
 
-def _value_of_chances(crowd: Crowd, tiles: Tiles, chance: Floats) -> Floats:
-    """The mean over pairs of different rows with the probabilities of the labels as soft labels."""
-    residual = chance - crowd.probs
-    weighted = crowd.weight[:, None] * residual
-    own = crowd.own_weight @ np.square(residual).sum(axis=1)
-    every = sum(tile.times * np.vdot(weighted[tile.a], tile.kernel @ weighted[tile.b]) for tile in tiles())
-    return np.array([(every - own) / crowd.weight_of_pairs])
+def _values_of_chances(crowd: Crowd, tiles: Tiles, chances: list[Floats]) -> Floats:
+    """The mean over pairs of different rows with the probabilities of the labels as soft labels, for each of several."""
+    residuals = [chance - crowd.probs for chance in chances]
+    weighted = [crowd.weight[:, None] * residual for residual in residuals]
+    every = np.zeros(len(chances))
+    for a, b, kernel in tiles():
+        times = 1 if a == b else 2
+        every += [times * np.vdot(each[a], kernel @ each[b]) for each in weighted]
+    own = [crowd.own_weight @ np.square(residual).sum(axis=1) for residual in residuals]
+    return np.asarray((every - own) / crowd.weight_of_pairs)
 
 
 def _values_of_labels(crowd: Crowd, tiles: Tiles, labels: NDArray[Any]) -> Floats:
@@ -207,12 +206,20 @@ def _values_of_labels(crowd: Crowd, tiles: Tiles, labels: NDArray[Any]) -> Float
         if tile.times == 2:
             near[b] += kernel.T @ weighted[a]
         pairs = tile.times * weight[a, None] * kernel * weight[b]
-        same += [pairs[own[a, None] == own[b]].sum() for own in labels]
+        same += [_sum_of_equal_labels(pairs, own[a], own[b]) for own in labels]
     near *= weight[:, None]
     rows = np.arange(len(probs))
     every = same - 2 * near[rows, labels].sum(axis=1) + np.vdot(probs, near)
     own_term = (1 + np.square(probs).sum(axis=1) - 2 * probs[rows, labels]) @ crowd.own_weight
     return np.asarray((every - own_term) / crowd.weight_of_pairs)
+
+
+def _sum_of_equal_labels(pairs: Floats, first: NDArray[Any], second: NDArray[Any]) -> float:
+    """The sum over the pairs of rows with the same label; the rows of each label are few, so that their pairs are taken label by label."""
+    rows = [
+        np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1]) for labels in (first, second)
+    ]
+    return float(sum(pairs[own[:, None], other].sum() for own, other in zip(*rows, strict=False)))
 
 
 def _values_of_counts(crowd: Crowd, tiles: Tiles, picked: Callable[[int], Floats], count: int) -> Floats:

@@ -7,9 +7,9 @@ for the metric (cells.py): the cost of a resample is then proportional to the nu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
+from ..util.progress import track
 from ..views.lenses import AnyView, has_one_event, value_options
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
@@ -41,7 +42,7 @@ from .cells import (
     value_of_resample,
 )
 from .replicates import cumulative, draw_classes, draw_events, draw_rows, many, rows_by_code
-from .seeds import generator
+from .seeds import generator, generators
 
 Array = NDArray[Any]
 Generator = np.random.Generator
@@ -91,8 +92,7 @@ class RowSampler(LabelSampler):
         return self._drawn(self.view.raw_score, self.chance, slice(None), keep_order=True)
 
     def _copies(self) -> Drawn:
-        rows = np.rint(self.view.weights * MANY_COPIES).astype(np.int64)
-        return self._counted(rows, np.rint(rows * self.chance).astype(np.int64))
+        return self._counted(*self.sums(generator(0, 0), "copies"))
 
     @property
     def score(self) -> NDArray[np.float64]:
@@ -104,6 +104,9 @@ class RowSampler(LabelSampler):
         view = self.view
         if draws == "population":
             return view.weights, view.weights * self.chance
+        if draws == "copies":
+            rows = np.rint(view.weights * MANY_COPIES).astype(np.int64)
+            return rows, np.rint(rows * self.chance).astype(np.int64)
         if self.counts:
             rows = view.weights.astype(np.int64) if draws == "outcomes" else rng.multinomial(self.total, self.share)
             if draws == "rows":
@@ -243,6 +246,15 @@ class PredictionSampler(LabelSampler):
 Sampler = RowSampler | PredictionSampler | CellSampler
 
 
+class Resamples(NamedTuple):
+    """Resamples of a sampler: what is drawn, the number of resamples, and the seed."""
+
+    sampler: Sampler
+    draws: Draws
+    size: int
+    seed: int
+
+
 def clusters_of(rows: Predictions | None) -> list[Array]:
     """The rows of each group."""
     groups = None if rows is None else rows.groups
@@ -309,26 +321,48 @@ def _rows_of(view: View) -> RowSampler:
 
 def resamples(sampler: Sampler, draws: Draws, seed: int) -> Callable[[int], Drawn]:
     """The resample of each number, which metrics with the same sampler share; see `sharing`."""
-    labels = simulated_labels(sampler, seed) if isinstance(sampler, PredictionSampler) else None
 
     def make(number: int) -> Drawn:
-        if draws == "outcomes" and isinstance(sampler, PredictionSampler):
-            assert labels is not None
-            return sampler.labelled(labels(number))
         return sampler.resample(generator(seed, number), draws)
 
     return shared_numbers(("resamples", Same(sampler), draws, seed), make, sampler.bytes)
 
 
-def simulated_labels(sampler: PredictionSampler, seed: int) -> Callable[[int], Array]:
-    """The labels of each resample under the null hypothesis, which metrics share; see `sharing`."""
-    p = sampler.predictions
+def label_lines(samples: Sequence[Resamples], most: int) -> Iterator[Array]:
+    """The simulated labels of all resamples, one line for each, at most so many at a time; metrics share them, see `sharing`."""
 
-    def make(number: int) -> Array:
-        labels = draw_labels(p, sampler.chance, generator(seed, number), sampler.paths)
-        return labels if p.k > 256 else labels.astype(np.uint8, copy=False)
+    def part(sample: Resamples, numbers: range) -> Array:
+        sampler = sample.sampler
+        assert isinstance(sampler, PredictionSampler)
+        p, paths = sampler.predictions, sampler.paths
 
-    return shared_numbers(("labels", Same(sampler), seed), make, p.n * (1 if p.k <= 256 else 8))
+        def make() -> Array:
+            labels = [draw_labels(p, sampler.chance, rng, paths) for rng in generators(sample.seed, numbers)]
+            return np.array(labels, np.uint8 if p.k <= 256 else np.intp)
+
+        return shared(
+            ("labels", Same(sampler), sample.seed, numbers), make, len(numbers) * p.n * (1 if p.k <= 256 else 8)
+        )
+
+    return (labels for (labels,) in batches(samples, most, lambda *own: (part(*own),)))
+
+
+def batches(
+    samples: Sequence[Resamples], most: int, draw: Callable[[Resamples, range], tuple[Array, ...]]
+) -> Iterator[tuple[Array, ...]]:
+    """What is drawn for all resamples, with one line for each, at most so many at a time."""
+    waiting: list[tuple[Array, ...]] = []
+    parts = [
+        (sample, range(start, min(start + most, sample.size)))
+        for sample in samples
+        for start in range(0, sample.size, most)
+    ]
+    for sample, numbers in track(parts, "batches of resamples"):
+        if waiting and sum(len(lines[0]) for lines in waiting) + len(numbers) > most:
+            yield tuple(map(np.concatenate, zip(*waiting, strict=True)))
+            waiting = []
+        waiting.append(draw(sample, numbers))
+    yield tuple(map(np.concatenate, zip(*waiting, strict=True)))
 
 
 def multiplicities(sampler: PredictionSampler, seed: int) -> Callable[[int], NDArray[np.int32]]:

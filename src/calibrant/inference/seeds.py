@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.random.bit_generator import ISeedSequence
-from numpy.typing import NDArray
 
 from ..util.checks import check_rng
 
@@ -23,23 +22,21 @@ def seed_of(rng: Any) -> int:
     return int(check_rng(rng))
 
 
-class _Known(ISeedSequence):
-    """The state of a generator, which takes most of the time to create one."""
-
-    def __init__(self, state: NDArray[Any]) -> None:
-        self.state = state
-
-    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
-        assert (n_words, dtype) == (len(self.state), np.uint64)
-        return self.state
-
-
 @lru_cache(maxsize=4096)
-def _state(seed: int, number: int) -> _Known:
+def _state(seed: int, number: int) -> Any:
     """The state of the generator of resample `number`, which intervals and tests of all metrics share."""
-    return _Known(np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(4, np.uint64))
+    return np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))).state
+
+
+def generators(seed: int, numbers: Iterable[int]) -> Iterator[np.random.Generator]:
+    """The random generator of each of these resamples, one at a time: the next one takes its place, which is faster than to create it."""
+    bits = np.random.PCG64(0)
+    rng = np.random.Generator(bits)
+    for number in numbers:
+        bits.state = _state(seed, number)
+        yield rng
 
 
 def generator(seed: int, number: int) -> np.random.Generator:
     """The random generator of resample `number`."""
-    return np.random.Generator(np.random.PCG64(_state(seed, number)))  # type: ignore[arg-type]
+    return next(generators(seed, [number]))

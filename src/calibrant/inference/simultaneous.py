@@ -6,7 +6,8 @@ computed once and not for each resample. The resamples are the same as one by on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -26,16 +27,17 @@ from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView, combination
 from ..views.view import VectorView, View
-from .cells import CellSampler, Draws, Plan, Same, shared
+from .cells import CellSampler, Draws, Plan, Same, has_limit, options_of_copies, shared
 from .lines import Lines, tables_of_sums
 from .pair_resampling import skce_draws, with_width_of_data
 from .replicates import many
 from .resampling import (
     PredictionSampler,
+    Resamples,
     RowSampler,
     Sampler,
+    label_lines,
     multiplicities,
-    simulated_labels,
     values_on_resamples,
     view_keywords,
 )
@@ -65,10 +67,25 @@ class Task:
     options: dict[str, Any]
     keywords: dict[str, Any]
     """All arguments of the formula."""
-    sampler: PredictionSampler
-    draws: Draws
-    count: int
-    seed: int
+    samples: Sequence[Resamples]
+    """Resamples of the same predictions, of each sampler equally many."""
+
+    @property
+    def draws(self) -> Draws:
+        """What is resampled."""
+        return self.samples[0].draws
+
+    @property
+    def count(self) -> int:
+        """Number of resamples."""
+        return sum(sample.size for sample in self.samples)
+
+    @property
+    def sampler(self) -> PredictionSampler:
+        """A sampler of the predictions."""
+        sampler = self.samples[0].sampler
+        assert isinstance(sampler, PredictionSampler)
+        return sampler
 
     @property
     def predictions(self) -> Predictions:
@@ -83,14 +100,9 @@ class Task:
         for label in range(p.k):
             yield self.views(p.with_labels(np.full(p.n, label, np.uint8 if p.k == 2 else np.intp)))
 
-    @cached_property
-    def labels(self) -> Callable[[int], NDArray[Any]]:
-        """The simulated labels of each resample."""
-        return simulated_labels(self.sampler, self.seed)
-
-    def each(self, work: Callable[[int], Any]) -> Floats:
-        """The results of all resamples."""
-        return np.array(many(work, self.count), np.float64)
+    def labels(self, entries: int = 0) -> Iterator[NDArray[Any]]:
+        """The simulated labels of some resamples at a time, of which each has further entries."""
+        return label_lines(self.samples, max(1, COUNT_ENTRIES // max(entries, self.predictions.n)))
 
     def batches(self, work: Callable[[int], NDArray[Any]], entries: int) -> Iterator[NDArray[Any]]:
         """Arrays of so many entries, for some resamples at a time."""
@@ -108,13 +120,13 @@ class Task:
         """
         n, k = place.shape
         if self.draws == "population":
-            yield np.bincount(place.ravel(), self.sampler.class_chances.ravel(), size)[None]
+            chances = (cast(PredictionSampler, sample.sampler).class_chances for sample in self.samples)
+            yield np.array([np.bincount(place.ravel(), chance.ravel(), size) for chance in chances])
             return
         if k > 2:
-            everyone = np.arange(n)
-            yield from self.batches(
-                lambda b: np.bincount(place[everyone, self.labels(b)], minlength=size), max(n, size)
-            )
+            for labels in self.labels(size):
+                own = place[np.arange(n), labels] + size * np.arange(len(labels))[:, None]
+                yield np.bincount(own.ravel(), minlength=size * len(labels)).reshape(-1, size)
             return
         from scipy.sparse import csr_array
 
@@ -122,44 +134,64 @@ class Task:
         moves = np.column_stack([np.ones(n), -np.ones(n)])
         members = csr_array((moves.ravel(), place[:, ::-1].ravel(), 2 * np.arange(n + 1)), (n, size)).T
         without = np.bincount(place[:, 0], minlength=size)
-        for labels in self.batches(self.labels, n):
+        for labels in self.labels():
             yield without + np.rint(members @ labels.T.astype(np.float64)).T
 
     def replicates(self, entries: int = 0) -> Iterator[NDArray[np.int32]]:
         """How often each row is drawn, for some bootstrap replicates at a time, of which each has further entries."""
         entries = max(entries, self.predictions.n)
-        return self.batches(multiplicities(self.sampler, self.seed), entries)
+        return self.batches(multiplicities(self.sampler, self.samples[0].seed), entries)
 
     def value(self, values: list[float], views: list[AnyView]) -> float:
         """The value of the metric from those of the views."""
         return self.metric.combined(values, views, self.keywords)
+
+    def values(self, values: Floats, views: list[AnyView]) -> list[float]:
+        """The values of the metric from those of the views, one line for each resample; all must be defined."""
+        how = "max" if self.keywords.get("norm") == math.inf else self.metric.combine
+        if how == "prevalence":
+            return [self.value(line, views) for line in values.tolist()]
+        whole = values.max(axis=1) if how == "max" else values.sum(axis=1) / (len(views) if how == "mean" else 1)
+        finished = self.metric.finished(whole, self.keywords)
+        if np.isnan(finished).any():
+            raise UndefinedMetricError(self.metric.id, "is undefined for some resamples")
+        return finished.tolist()
 
 
 def resampled_values(plans: list[Plan], sampler: Sampler, draws: Draws, count: int, seed: int) -> Floats:
     """Values of each metric on resamples, one row per resample; NaN where it is undefined."""
     if draws == "rows" and isinstance(sampler, PredictionSampler):
         plans = [(metric, with_width_of_data(metric, options, sampler)) for metric, options in plans]
-    columns = [draws_at_once(*plan, sampler, draws, count, seed) for plan in plans]
+    columns = [draws_at_once(*plan, [Resamples(sampler, draws, count, seed)]) for plan in plans]
     rest = [plan for plan, column in zip(plans, columns, strict=True) if column is None]
     one_by_one = iter(values_on_resamples(rest, sampler, draws, range(count), seed).T if rest else ())
     return np.column_stack([next(one_by_one) if column is None else column for column in columns])
 
 
-def population_value(metric: Metric, options: dict[str, Any], sampler: Sampler) -> float:
-    """The value of a metric for the probabilities of the labels; NaN where it has none."""
-    at_once = draws_at_once(metric, options, sampler, "population", 1, 0) if metric.soft else None
-    return sampler.population_value(metric, options) if at_once is None else float(at_once[0])
+def values_of_labels(metric: Metric, options: dict[str, Any], samples: Sequence[Resamples]) -> Floats:
+    """Values of a metric for the labels that some samplers of the same rows simulate, equally many, one line for each sampler."""
+    values = draws_at_once(metric, options, samples)
+    if values is None:
+        plan = [(metric, options)]
+        each = [values_on_resamples(plan, *sample[:2], range(sample.size), sample.seed) for sample in samples]
+        values = np.concatenate(each)
+    return values.reshape(len(samples), -1)
 
 
-def draws_at_once(
-    metric: Metric,
-    options: dict[str, Any],
-    sampler: Sampler,
-    draws: Draws,
-    count: int,
-    seed: int,
-) -> Floats | None:
+def population_values(metric: Metric, options: dict[str, Any], samplers: Sequence[Sampler]) -> Floats:
+    """The values of a metric for the probabilities of the labels of each sampler; NaN where it has none."""
+    by_copies = not metric.soft and has_limit(metric) and options_of_copies(options) == options
+    if metric.soft or (by_copies and not isinstance(samplers[0], PredictionSampler)):
+        samples = [Resamples(sampler, "population" if metric.soft else "copies", 1, 0) for sampler in samplers]
+        at_once = draws_at_once(metric, options, samples)
+        if at_once is not None:
+            return at_once
+    return np.array([sampler.population_value(metric, options) for sampler in samplers])
+
+
+def draws_at_once(metric: Metric, options: dict[str, Any], samples: Sequence[Resamples]) -> Floats | None:
     """Values of a metric on all resamples; None where these are evaluated one by one."""
+    sampler, draws, _, _ = samples[0]
     # How classes are combined, and rows that are selected, are not options of the formula.
     if not {*metric.options, "lens"}.issuperset(options) or combination(options.get("lens")):
         return None
@@ -167,12 +199,12 @@ def draws_at_once(
     if metric.averaged(keywords) != [keywords]:
         return None
     if isinstance(sampler, (RowSampler, CellSampler)):
-        return Lines(metric, keywords, sampler, draws, count, seed).values()
+        return Lines(metric, keywords, samples).values()
     if not isinstance(sampler, PredictionSampler) or draws == "scores":
         return None
     if metric.id == skce_uq.id:
-        return skce_draws(metric, options, sampler, draws, count, seed)
-    task = Task(metric, options, keywords, sampler, draws, count, seed)
+        return skce_draws(metric, options, samples)
+    task = Task(metric, options, keywords, samples)
     simulates = draws != "rows"
     if simulates and sampler.predictions.kind not in ("binary", "multiclass"):
         return None
@@ -230,12 +262,7 @@ def _mean_draws(task: Task) -> Floats | None:
         losses.append(found if views[0].weight is None else found * views[0].weights)
     loss, rows, total = np.array(losses), np.arange(p.n), views[0].total
 
-    def work(number: int) -> float:
-        labels = task.labels(number)
-        drawn = np.where(labels, loss[1], loss[0]) if p.k == 2 else loss[labels, rows]
-        return accurate_sum(drawn) / total
-
-    return task.each(work)
+    return np.array([accurate_sum(loss[own, rows]) / total for labels in task.labels() for own in labels])
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,8 +308,8 @@ class ClassBins:
             tables_of_sums(like, "unit", *(part[:, start : start + len(like)] for part in sums))
             for like, start in zip(self.bins, self.starts, strict=False)
         ]
-        values = [[task.metric.value_of_table(table, task.keywords) for table in own] for own in tables]
-        return [task.value(list(classes), self.views) for classes in zip(*values, strict=True)]
+        values = [task.metric.formulas_of_tables(table, task.keywords) for table in tables]
+        return task.values(np.stack(values, axis=-1), self.views)
 
 
 def _class_bins(task: Task, rule: Rule) -> ClassBins | None:
@@ -361,7 +388,8 @@ def _binned_draws(task: Task, form: Binned) -> Floats | None:
         shape = (len(positives), tables, bins, *([] if by_score else [width]))
         parts = [np.broadcast_to(part, positives.shape).reshape(shape) for part in (sums, positives, sums - positives)]
         rows = np.broadcast_to(weight, (len(positives), tables * bins)).reshape(shape[:3])
-        result += [task.value([form.value(found)], [view]) for found in Sums.of_tables(rows, *parts)]
+        values = [np.atleast_1d(form.value(tables)) for tables in Sums.of_tables(rows, *parts, together=form.together)]
+        result += task.values(np.concatenate(values)[:, None], [view])
     return np.array(result, np.float64)
 
 
@@ -446,12 +474,9 @@ def _linear_draws(task: Task, form: Linear, view: VectorView) -> Floats | None:
     depends = np.flatnonzero((by_label != by_label[0]).any(axis=(0, 2)))
     fixed = by_label[0] @ factors
 
-    def relabelled(number: int) -> Floats:
-        labels = task.labels(number)
-        return np.concatenate([by_label[labels, column, everyone] for column in depends])
-
-    for part in task.batches(relabelled, view.n * len(depends)):
-        sums = np.repeat(fixed[None], len(part), axis=0)
-        sums[:, depends] = (part.reshape(-1, view.n) @ factors).reshape(len(part), len(depends), -1)
-        result += values(sums.reshape(len(part), -1), [float(view.n)] * len(part))
+    for labels in task.labels(view.n * len(depends)):
+        sums = np.repeat(fixed[None], len(labels), axis=0)
+        for column in depends:
+            sums[:, column] = by_label[labels, column, everyone] @ factors
+        result += values(sums.reshape(len(labels), -1), [float(view.n)] * len(labels))
     return np.array(result, np.float64)

@@ -24,11 +24,15 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 
+OfTables = Any
+"""What a formula of a `BinTable` returns that also takes the tables of several data sets: a number, or one for each of them."""
+
+
 class Sums(NamedTuple):
-    """Sums over the rows of each bin, named as in a `BinTable`."""
+    """Sums over the rows of each bin, named as in a `BinTable`; of several data sets along the first axis."""
 
     weight: Floats
-    total: float
+    total: Any
     score_sum: Floats
     positives: Floats
     excess: Floats
@@ -36,13 +40,23 @@ class Sums(NamedTuple):
     share: Floats
 
     @classmethod
-    def of_tables(cls, weight: Floats, score_sum: Floats, positives: Floats, excess: Floats) -> Iterator[list[Sums]]:
-        """Yield the tables that have rows; sums are of shape (R, T, B) or (R, T, B, M), for T tables in each of R samples."""
+    def of_tables(
+        cls, weight: Floats, score_sum: Floats, positives: Floats, excess: Floats, *, together: bool
+    ) -> Iterator[list[Sums]]:
+        """Yield the tables that have rows; sums are of shape (R, T, B) or (R, T, B, M), for T tables in each of R samples.
+
+        They are yielded for one sample at a time, or for all `together`, if these have rows in the same tables.
+        """
         total = weight.sum(axis=2, keepdims=True)
         share = np.divide(weight, total, out=np.zeros(weight.shape), where=total > 0)
         rows = weight.reshape(weight.shape + (1,) * (excess.ndim - 3))
         gap = np.divide(excess, rows, out=np.zeros(excess.shape), where=rows > 0)
-        for sample in zip(weight, total[..., 0].tolist(), score_sum, positives, excess, gap, share, strict=True):
+        parts = weight, total[..., 0], score_sum, positives, excess, gap, share
+        full = total[..., 0] > 0
+        if together and (full == full[0]).all():
+            yield [cls(*(part[:, table] for part in parts)) for table in np.flatnonzero(full[0])]
+            return
+        for sample in zip(*parts, strict=True):
             yield [cls(*table) for table in zip(*sample, strict=True) if table[1] > 0]
 
 
@@ -56,7 +70,7 @@ class Binned:
     view: VectorView
     scored: Callable[[Block], tuple[Floats, Places]]
     """Scores of shape (B, M), and the class of each; a single score may have several classes."""
-    value: Callable[[Sequence[BinTable | Sums]], float]
+    value: Callable[[Sequence[BinTable | Sums]], OfTables]
     """Value from all tables that have rows."""
     rule: Any = None
     """Rule of the bins; None with a `cell` that depends on other rows."""
@@ -70,6 +84,8 @@ class Binned:
     """Whether the value depends on sums of score minus outcome alone, which are then added as such."""
     lens: str = "binary"
     """Lens of which the scores are."""
+    together: bool = False
+    """Whether `value` also takes the sums of several data sets."""
 
     @property
     def is_fixed(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
 from functools import cache, cached_property
 from importlib import import_module
@@ -294,7 +295,7 @@ class Metric:
     sketch: bool = True
     ordinal: bool = False
     reads_log_odds: bool | Callable[[AnyView, Mapping[str, Any]], bool | str] = False
-    finish: Callable[[float, Mapping[str, Any]], float] | None = None
+    finish: Callable[[Any, Mapping[str, Any]], Any] | None = None
     row_form: Callable[..., Any] | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
     base: str | None = None
@@ -321,6 +322,11 @@ class Metric:
     def reads_table(self) -> bool:
         """Whether the formula reads the table of its bins and nothing else of one score per row."""
         return first_annotation(self.formula) == "BinTable"
+
+    @cached_property
+    def reads_tables(self) -> bool:
+        """Whether the formula also takes the tables of several data sets."""
+        return self.reads_table and self.formula.__annotations__.get("return") == "OfTables"
 
     @cached_property
     def options(self) -> dict[str, Any]:
@@ -753,14 +759,31 @@ class Metric:
         else:
             default = "max" if options.get("norm") == math.inf else self.combine
             value = combine_values(values, views, default if combine is None else combine, class_weight)
-        if self.finish is not None:
-            value = self.finish(value, options)
+        value = float(self.finished(value, options))
         if math.isnan(value):
             raise UndefinedMetricError(self.id, "is undefined for these data")
-        value = float(value)
-        inside = min(max(value, self.range[0]), self.range[1])
+        return value
+
+    def finished(self, value: Any, options: Mapping[str, Any]) -> Any:
+        """Apply the last step to one or several values of the formula, and keep them inside the range.
+
+        Parameters
+        ----------
+        value : float or ndarray
+            Values of the formula, of classes combined.
+        options : mapping
+            Arguments of the formula.
+
+        Returns
+        -------
+        ndarray
+            Values of the metric.
+        """
+        if self.finish is not None:
+            value = self.finish(value, options)
+        inside = np.minimum(np.maximum(value, self.range[0]), self.range[1])
         # Rounding may leave the range by an ulp; values further outside occur where options widen the range.
-        return float(inside) if abs(value - inside) <= 1e-12 else value
+        return np.where((value < inside - 1e-12) | (value > inside + 1e-12), value, inside)
 
     def _values(self, views: list[AnyView], options: Mapping[str, Any]) -> list[float]:
         """Compute one value for each class."""
@@ -819,6 +842,48 @@ class Metric:
         own = dict(options)
         del own["rule"]
         return float(self.formula(table, **own))
+
+    def values_of_tables(self, tables: BinTable, options: Mapping[str, Any]) -> NDArray[np.float64]:
+        """Compute the value for each of several tables of bins.
+
+        Parameters
+        ----------
+        tables : BinTable
+            Sums over the bins, one line for each data set.
+        options : mapping
+            Arguments of the formula.
+
+        Returns
+        -------
+        ndarray
+            Value of the metric for each data set; NaN where it is undefined.
+        """
+        return np.asarray(self.finished(self.formulas_of_tables(tables, options), options))
+
+    def formulas_of_tables(self, tables: BinTable, options: Mapping[str, Any]) -> NDArray[np.float64]:
+        """Compute the formula for each of several tables of bins, before classes are combined.
+
+        Parameters
+        ----------
+        tables : BinTable
+            Sums over the bins, one line for each data set.
+        options : mapping
+            Arguments of the formula.
+
+        Returns
+        -------
+        ndarray
+            Value of the formula for each data set; NaN where it is undefined.
+        """
+        if self.reads_tables:
+            own = {name: value for name, value in options.items() if name != "rule"}
+            with suppress(UndefinedMetricError):  # for one of them
+                return np.asarray(self.formula(tables, **own))
+        values = np.full(len(tables.weight), np.nan)
+        for number, table in enumerate(tables.each()):
+            with suppress(UndefinedMetricError):
+                values[number] = self.value_of_table(table, options)
+        return values
 
     @property
     def reference(self) -> str:
@@ -924,10 +989,10 @@ class Metric:
         return (_find, (self.id,))
 
 
-def norm_root(value: float, options: Mapping[str, Any]) -> float:
+def norm_root(value: Any, options: Mapping[str, Any]) -> Any:
     """Take the root of a norm once, after powers are averaged and classes are combined."""
     norm = options["norm"]
-    return value if norm in (1, math.inf) else float(value ** (1 / norm))
+    return value if norm in (1, math.inf) else value ** (1 / norm)
 
 
 def _find(id: str) -> Metric:

@@ -106,14 +106,16 @@ class TargetFit(Calibrator):
     least_probability = SMALLEST
     fitted = ("scaling_",)
 
-    scaling: TemperatureScaling | BiasCorrectedTemperature
+    scaling: Calibrator
     target: MetricTarget
     input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:
         from scipy.optimize import minimize
 
-        scaling = self.scaling_ = type(self.scaling)(input=self.input)
+        scaling: Any = type(self.scaling)(input=self.input)
+        self.scaling_, ideal = scaling, self.target.metric.ideal
+        assert ideal is not None
         scaling.classes_ = self.classes_
         scaling._fit(data)
         with_biases = isinstance(scaling, BiasCorrectedTemperature)
@@ -124,14 +126,14 @@ class TargetFit(Calibrator):
             scaling.temperature_ = float(np.exp(values[0]))
             if with_biases:
                 scaling.bias_ = np.append(0.0, values[1:])
-            return scaling._predict(data)
+            return np.asarray(scaling._predict(data))
 
         def nll(probs: Floats) -> float:
             return float(weight @ row_losses(probs, data.labels, "nll"))
 
         def objective(values: Floats) -> float:
             probs = apply(values)
-            distance = self.target.metric(with_matrix(data._p, probs), **self.target.options) - self.target.metric.ideal
+            distance = self.target.metric(with_matrix(data._p, probs), **self.target.options) - ideal
             return (distance / unit) ** 2 + 1e4 * max(0.0, nll(probs) / limit - 1) ** 2
 
         unit, limit = 1.0, nll(data.probs)
@@ -141,20 +143,24 @@ class TargetFit(Calibrator):
         apply(best.x if best.fun < 1 else start)
 
     def _predict(self, data: Scores) -> Floats:
-        return self.scaling_._predict(data)
+        return np.asarray(self.scaling_._predict(data))
 
     def fitted_scaling(self) -> Calibrator:
         """The scaling as a calibrator of its own."""
         for name in ("n_features_in_", "fit_record_"):
             setattr(self.scaling_, name, getattr(self, name))
-        return self.scaling_
+        scaling: Calibrator = self.scaling_
+        return scaling
 
 
 def target_fits(target: MetricTarget, p: Predictions) -> dict[str, Calibrator]:
     """Scalings that are fitted to a target, by name; none for one that is not continuous."""
     if target.metric.id not in CONTINUOUS:
         return {}
-    scalings = {"temperature": TemperatureScaling(), "bias_corrected_temperature": BiasCorrectedTemperature()}
+    scalings: dict[str, Calibrator] = {
+        "temperature": TemperatureScaling(),
+        "bias_corrected_temperature": BiasCorrectedTemperature(),
+    }
     input: Input = "prob" if p.logits is None else "logit"
     return {
         f"{name}:{target.metric.id}": TargetFit(scaling, target, input)

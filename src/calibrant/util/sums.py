@@ -17,6 +17,11 @@ def accurate_sum(values: NDArray[Any]) -> float:
     return math.fsum(values.tolist()) if len(values) <= 4 * RUN else math.fsum(partial_sums(values))
 
 
+def sum_over_bins(values: NDArray[Any]) -> Any:
+    """Compute the sum over the last axis: exactly for one line, by NumPy for several."""
+    return math.fsum(values) if values.ndim == 1 else values.sum(axis=-1)
+
+
 def partial_sums(values: NDArray[Any]) -> list[float]:
     """Return the sums of short runs of an array; those of several arrays, added exactly, are an accurate sum over all of them."""
     whole = len(values) // RUN * RUN

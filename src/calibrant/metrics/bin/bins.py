@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +11,20 @@ from numpy.typing import NDArray
 from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, UndefinedMetricError
 from ...util.checks import is_number
+from ...util.sums import sum_over_bins
+from ..forms import OfTables
 from ..registry import metric, norm_root, preset
 
 Floats = NDArray[np.float64]
 
 
-def mean_absolute(sums: Iterable[float], total: float) -> float:
+def mean_absolute(sums: Floats, total: Any) -> Any:
     """Compute the sum of the absolute values of sums over bins, divided by the total weight."""
-    return math.fsum(map(abs, sums)) / total
+    return sum_over_bins(np.abs(sums)) / total
 
 
 @metric("Expected calibration error", range=(0, 1), ideal=0, cite="naeini2015", finish=norm_root)
-def ece(table: BinTable, *, norm: float = 1) -> float:
+def ece(table: BinTable, *, norm: float = 1) -> OfTables:
     """Mean absolute difference between mean score and outcome rate over bins, weighted by the number of rows."""
     if norm == 1:
         return mean_absolute(table.excess, table.total)
@@ -48,47 +49,49 @@ def proportional_ece(table: BinTable) -> float:
 
 
 @metric("Maximum calibration error", range=(0, 1), ideal=0, combine="max", cite="naeini2015")
-def mce(table: BinTable, *, min_count: float = 0) -> float:
+def mce(table: BinTable, *, min_count: float = 0) -> OfTables:
     """Largest absolute difference between mean score and outcome rate over non-empty bins."""
-    return float(gaps_of_full_bins(table, min_count).max())
+    return np.max(np.abs(table.gap), axis=-1, initial=0.0, where=full_bins(table, min_count))
 
 
-def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
-    """Return the absolute gaps of the non-empty bins with at least `min_count` rows."""
+def full_bins(table: BinTable, min_count: float) -> NDArray[np.bool_]:
+    """Return whether each bin is not empty and has at least `min_count` rows; some bin must."""
     if not (is_number(min_count) and min_count >= 0):
         raise ArgumentError("min_count", f"must be a non-negative number; got {min_count!r}")
     kept = ~table.empty & (table.size >= min_count)
-    if not kept.any():
+    if not kept.any(axis=-1).all():
         raise UndefinedMetricError(
             "min_count", f"no bin contains {min_count:g} rows", "lower min_count, or use fewer bins"
         )
-    return np.abs(table.gap[kept])
+    return kept
 
 
 @metric("Expected signed calibration error", range=(-1, 1), ideal=0, alternative="two-sided", cite="ao2023")
-def esce(table: BinTable, *, representative: Literal["mean", "midpoint"] = "mean") -> float:
+def esce(table: BinTable, *, representative: Literal["mean", "midpoint"] = "mean") -> OfTables:
     """Mean over bins of mean score minus outcome rate: positive for overestimation on average, negative for underestimation."""
     if representative == "midpoint":
         middle = (table.left + table.right) / 2
-        return math.fsum(table.weight * middle - table.positives) / table.total
-    return math.fsum(table.excess) / table.total
+        return sum_over_bins(table.weight * middle - table.positives) / table.total
+    return sum_over_bins(table.excess) / table.total
 
 
 @metric("Area between curves, above the diagonal", range=(0, 1), ideal=0, cite="hagopian2023")
-def abc_above(table: BinTable, *, measure: Literal["density", "lebesgue"] = "density") -> float:
+def abc_above(table: BinTable, *, measure: Literal["density", "lebesgue"] = "density") -> OfTables:
     """Part of the expected calibration error from bins whose outcome rate is above their mean score (top label: underconfident)."""
     return _area(table, -1, measure)
 
 
 @metric("Area between curves, below the diagonal", range=(0, 1), ideal=0, cite="hagopian2023")
-def abc_below(table: BinTable, *, measure: Literal["density", "lebesgue"] = "density") -> float:
+def abc_below(table: BinTable, *, measure: Literal["density", "lebesgue"] = "density") -> OfTables:
     """Part of the expected calibration error from bins whose outcome rate is below their mean score (top label: overconfident)."""
     return _area(table, 1, measure)
 
 
-def _area(table: BinTable, side: int, measure: str) -> float:
+def _area(table: BinTable, side: int, measure: str) -> OfTables:
     if measure == "density":
-        return math.fsum(np.maximum(side * table.excess, 0)) / table.total
+        return sum_over_bins(np.maximum(side * table.excess, 0)) / table.total
+    if table.weight.ndim > 1:
+        return np.array([_area(one, side, measure) for one in table.each()])
     kept = ~table.empty
     # The area of the positive part of the piecewise linear gap, whose pieces are split at zero crossings.
     gap, area = side * table.gap[kept], 0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import mul
 from typing import Literal
 
 import numpy as np
@@ -15,9 +14,10 @@ from ...binning.rules import BinningRule
 from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, LensError
 from ...util.checks import check_whole
+from ...util.sums import sum_over_bins
 from ...views.lenses import FLATTENED
 from ...views.view import Block, VectorView, View
-from ..forms import Binned, Places, Sums, predicted
+from ..forms import Binned, OfTables, Places, Sums, predicted
 from ..registry import metric, norm_root, preset
 from .bins import ece, mean_absolute
 from .joint import gece
@@ -50,14 +50,14 @@ def tl_ece(
     def scored(block: Block) -> tuple[Floats, Places]:
         return block.probs.max(axis=1)[:, None], predicted(block)
 
-    def value(tables: Sequence[BinTable | Sums]) -> float:
-        values = [weighted_power(table.gap, table.share, norm) for table in tables]
+    def value(tables: Sequence[BinTable | Sums]) -> OfTables:
+        values = np.stack([weighted_power(table.gap, table.share, norm) for table in tables], axis=-1)
         if norm == math.inf:
-            return max(values)
-        shares = [table.total if average == "weighted" else 1.0 for table in tables]
-        return math.fsum(map(mul, values, shares)) / math.fsum(shares)
+            return values.max(axis=-1)
+        shares = np.stack([table.total for table in tables], axis=-1) if average == "weighted" else np.ones(len(tables))
+        return sum_over_bins(values * shares) / sum_over_bins(shares)
 
-    return Binned(view, scored, value, rule, by_class=True, lens="top_label")
+    return Binned(view, scored, value, rule, by_class=True, lens="top_label", together=True)
 
 
 @metric(

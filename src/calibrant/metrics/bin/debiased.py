@@ -14,7 +14,9 @@ from ...binning.rules import BinningRule
 from ...binning.table import BinTable
 from ...errors import UndefinedMetricError
 from ...util.checks import check_positive
+from ...util.sums import sum_over_bins
 from ...views.view import VectorView, View
+from ..forms import OfTables
 from ..registry import metric, preset
 
 Floats = NDArray[np.float64]
@@ -29,14 +31,14 @@ def rate_variance(table: BinTable, unbiased: bool) -> Floats:
     spread = rate * (1 - rate)
     if table.weight_kind == "importance":
         spread = np.where(spread > 1e-12, spread, 0.0)  # sums of real weights deviate from a rate of 0 or 1 by rounding
-        share = np.divide(table.square, table.weight**2, out=np.ones(len(table)), where=table.weight > 0)
+        share = np.divide(table.square, table.weight**2, out=np.ones(table.weight.shape), where=table.weight > 0)
         left = np.where(share < 1 - 1e-12, 1 - share, np.inf) if unbiased else 1.0
         return np.where(table.empty, 0.0, spread * share / left)
     size = np.maximum(table.weight, 1)
     return spread / (np.where(size > 1, size - 1, np.inf) if unbiased else size)
 
 
-def _squared(table: BinTable, single: str) -> float:
+def _squared(table: BinTable, single: str) -> OfTables:
     alone = (table.rows == 1) if table.weight_kind == "importance" else (table.weight == 1)
     if single == "raise" and alone.any():
         place = int(np.argmax(alone))
@@ -46,7 +48,7 @@ def _squared(table: BinTable, single: str) -> float:
     term = np.square(table.gap) - rate_variance(table, unbiased=True)
     if single == "zero":
         term = np.where(alone, 0.0, term)
-    return math.fsum(table.share * term)
+    return sum_over_bins(table.share * term)
 
 
 @metric(
@@ -57,7 +59,7 @@ def _squared(table: BinTable, single: str) -> float:
     cite="kumar2019",
     binning="equal_mass",
 )
-def ce2_db(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep") -> float:
+def ce2_db(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep") -> OfTables:
     """Mean squared difference between mean score and outcome rate over bins minus the estimated variance of the rate."""
     return _squared(table, single)
 
@@ -68,13 +70,13 @@ def ce2_db(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep"
     ideal=0,
     soft=False,
     cite="petersen2023",
-    finish=lambda value, options: math.sqrt(max(value, 0.0)),
+    finish=lambda value, options: np.sqrt(np.maximum(value, 0.0)),
     binning="equal_mass",
 )
-def drmsce(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep", clip_each: bool = False) -> float:
+def drmsce(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep", clip_each: bool = False) -> OfTables:
     """Square root of the debiased squared calibration error, truncated at 0."""
     value = _squared(table, single)
-    return max(value, 0.0) if clip_each else value
+    return np.maximum(value, 0.0) if clip_each else value
 
 
 drmsce_bcs = preset(
@@ -94,7 +96,7 @@ drmsce_bcs = preset(
     cite="kumar2019",
     binning="equal_mass",
 )
-def ece_db(table: BinTable) -> float:
+def ece_db(table: BinTable) -> OfTables:
     """Twice the expected calibration error minus its mean over resampled outcome rates of the bins."""
     from scipy.special import ndtr
 
@@ -105,7 +107,7 @@ def ece_db(table: BinTable) -> float:
     apart = np.minimum(gap / safe, 40.0)  # beyond that both terms are at their limit
     folded = safe * math.sqrt(2 / math.pi) * np.exp(-np.square(apart) / 2) + gap * (1 - 2 * ndtr(-apart))
     resampled = np.where(deviation > 0, folded, gap)
-    return math.fsum(table.share * (2 * gap - resampled))
+    return sum_over_bins(table.share * (2 * gap - resampled))
 
 
 @metric(

@@ -14,7 +14,7 @@ from ...binning.table import BinTable
 from ...util.sums import accurate_sum
 from ...views.view import View
 from ..registry import metric, norm_root
-from .bins import gaps_of_full_bins
+from .bins import full_bins
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 @metric("Region-balanced expected calibration error", range=(0, 1), ideal=0, cite="dawkins2022")
 def rbece(table: BinTable, *, min_count: float = 0) -> float:
     """Unweighted mean over non-empty bins of the absolute difference between mean score and outcome rate."""
-    return float(gaps_of_full_bins(table, min_count).mean())
+    return float(np.abs(table.gap[full_bins(table, min_count)]).mean())
 
 
 @metric("Sanders-modified Brier score", range=(0, 1), ideal=0, alternative="two-sided", soft=False, cite="sanders1963")

@@ -16,7 +16,7 @@ from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, WeightsNotSupportedError
 from ...util.checks import check_whole, is_number
 from ...views.view import Block, VectorView
-from ..forms import Binned, Places, Sums, predicted, sums_by_bin
+from ..forms import Binned, OfTables, Places, Sums, predicted, sums_by_bin
 from ..registry import metric, norm_root
 from .bins import mean_absolute
 
@@ -186,14 +186,14 @@ def vce(
     def cell() -> tuple[Places, int]:
         return bins_of_variation(view, measure, rule)[1:]
 
-    def value(tables: Sequence[BinTable | Sums]) -> float:
+    def value(tables: Sequence[BinTable | Sums]) -> OfTables:
         (sums,) = tables
         full = sums.weight > 0
-        weight = sums.weight[full, None]
-        gap = np.abs(measure(sums.positives[full] / weight) - measure(sums.score_sum[full] / weight))
-        return weighted_power(gap, sums.share[full], norm)
+        weight, gap = sums.weight[full][:, None], np.zeros(full.shape)
+        gap[full] = np.abs(measure(sums.positives[full] / weight) - measure(sums.score_sum[full] / weight))
+        return weighted_power(gap, sums.share, norm)
 
-    return Binned(view, scored, value, rule, cell)
+    return Binned(view, scored, value, rule, cell, together=True)
 
 
 class SimulatedVariation:

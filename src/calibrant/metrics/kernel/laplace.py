@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,18 +22,18 @@ def _from_the_left(position: Floats, value: Floats, width: float, grow: Floats |
     """Compute sum_{j <= i} value_j exp(-(x_i - x_j) / width) for each i; positions must be increasing."""
     if grow is not None:
         path = value * grow
-        np.cumsum(path, out=path)
+        np.cumsum(path, axis=-1, out=path)
         path /= grow
         return path
     # Otherwise by doubling: after a step with shift s, entry i holds the sum over the 2 s entries that end with it.
     path = value.astype(np.float64)
     shift = 1
-    while shift < len(path):
+    while shift < len(position):
         with np.errstate(under="ignore"):
             decay = np.exp((position[:-shift] - position[shift:]) / width)
             if not decay.any():
                 break
-            path[shift:] += decay * path[:-shift]  # the right-hand side is evaluated before the assignment
+            path[..., shift:] += decay * path[..., :-shift]  # the right-hand side is evaluated before the assignment
         shift *= 2
     return path
 
@@ -50,14 +48,11 @@ def laplace_sums(position: Floats, value: Floats, width: float) -> Floats:
 
 def laplace_pair_sum(position: Floats, value: Floats, width: float) -> float:
     """Compute sum_ij value_i value_j exp(-|x_i - x_j| / width), self-pairs included; positions must be sorted."""
-    return laplace_pair_sums(position, [value], width)[0]
+    path = _from_the_left(position, value, width, _growth(position, width))
+    return 2 * float(np.dot(value, path)) - float(np.dot(value, value))
 
 
-def laplace_pair_sums(position: Floats, values: Iterable[Floats], width: float) -> list[float]:
-    """Compute the sums over pairs of several values of the same positions, whose exponentials are computed once."""
-    grow = _growth(position, width)
-    sums = []
-    for value in values:
-        path = _from_the_left(position, value, width, grow)
-        sums.append(2 * float(np.dot(value, path)) - float(np.dot(value, value)))
-    return sums
+def laplace_pair_sums(position: Floats, values: Floats, width: float) -> Floats:
+    """Compute the sums over pairs of several lines of values of the same positions."""
+    path = _from_the_left(position, values, width, _growth(position, width))
+    return np.asarray(2 * np.einsum("ij,ij->i", values, path) - np.einsum("ij,ij->i", values, values))

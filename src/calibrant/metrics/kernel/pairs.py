@@ -17,7 +17,7 @@ from ...errors import ArgumentError
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...views.view import VectorView
-from .laplace import laplace_pair_sums
+from .laplace import laplace_pair_sum
 from .neighbours import weighted_median
 
 Array = NDArray[Any]
@@ -221,7 +221,8 @@ def all_pairs(points: Floats, vectors: Floats, kernel: Kernel) -> float:
     if kernel.shape == "exponential" and points.shape[1] == 1:
         # Increasing points on a line: exact in the time of a sort.
         with np.errstate(over="ignore", under="ignore"):
-            return math.fsum(laplace_pair_sums(points[:, 0], vectors.T, kernel.width / kernel.scale))
+            width = kernel.width / kernel.scale
+            return math.fsum(laplace_pair_sum(points[:, 0], vector, width) for vector in vectors.T)
     columns = np.ascontiguousarray(vectors.T)
     spans = [slice(start, start + TILE) for start in range(0, len(points), TILE)]
     tiles = [(a, b) for place, a in enumerate(spans) for b in spans[place:]]

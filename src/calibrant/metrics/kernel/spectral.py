@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,7 @@ def cosine_terms(position: Floats, mass: Floats, width: float, six: bool = False
         points, per_width = 6, NODES_OF_SIX
     elif len(position) >= FEW_MASSES:
         points, per_width = 4, NODES_OF_FOUR if width >= NARROW else FEWER_NODES
-    nodes = nodes_for(width, per_width)
+    nodes = int(nodes_for(width, per_width))
     beyond = points // 2 - 1
     part = position * nodes
     left = part.astype(np.intp)
@@ -85,7 +86,7 @@ def cosine_terms(position: Floats, mass: Floats, width: float, six: bool = False
     inner[:, 1:-1] /= 2
     # The type-I cosine transform: twice the sum, with both ends once.
     both = np.concatenate([inner, inner[:, -2:0:-1]], axis=1)
-    terms = np.fft.rfft(both).real[:, : int(CUT / (math.pi * width)) + 2] * 2
+    terms = np.fft.rfft(both).real[:, : number_of_terms(width)] * 2
     terms[:, 0] /= 2
     return terms
 
@@ -113,14 +114,19 @@ def _share_line(left: Indices, part: Floats, mass: Floats, points: int, nodes: i
     return grid
 
 
-def nodes_for(width: float, per_width: int) -> int:
+def nodes_for(width: Any, per_width: Any) -> Any:
     """Return the number of nodes at which a curve smoothed by this bandwidth is evaluated."""
-    return 1 << max(6, math.ceil(math.log2(per_width / width)))
+    return 2 ** np.maximum(6, np.ceil(np.log2(per_width / width))).astype(np.int64)
+
+
+def number_of_terms(width: float) -> int:
+    """Return the number of terms of the series of masses smoothed by this bandwidth; further ones are negligible."""
+    return int(CUT / (math.pi * width)) + 2
 
 
 def _smooth(terms: Floats, widths: Floats) -> tuple[Floats, Floats]:
-    """Compute the terms of smoothed masses, one row for each line, and their frequencies; further terms are negligible."""
-    order = math.pi * np.arange(min(int(CUT / (math.pi * widths.min())) + 2, terms.shape[1]), dtype=np.float64)
+    """Compute the terms of smoothed masses, one row for each line, and their frequencies."""
+    order = math.pi * np.arange(min(number_of_terms(widths.min()), terms.shape[1]), dtype=np.float64)
     return terms[:, : len(order)] * np.exp(-np.square(widths[:, None] * order) / 2), order
 
 
@@ -250,7 +256,7 @@ def _bracketed_root(factors: Floats) -> tuple[Floats, Floats]:
 def smoothed_errors(position: Floats, mass: Floats, width: float) -> Floats:
     """Compute the integrals of the absolute values of lines of masses smoothed by a reflected Gaussian of this bandwidth."""
     width = min(width, 3.0)  # from 2.8 on the reflections sum to a constant in double precision
-    terms, nodes = cosine_terms(position, mass, width), nodes_for(width, CURVE_NODES)
+    terms, nodes = cosine_terms(position, mass, width), int(nodes_for(width, CURVE_NODES))
     return absolute_integrals(terms, np.full(len(mass), width), nodes)[0]
 
 
@@ -260,37 +266,43 @@ class _Masses:
     def __init__(self, data: Sequence[tuple[Floats, Floats]], scale: float) -> None:
         self.scale = scale
         self.data = [_join_neighbours(position, mass) for position, mass in data]
-        self.lines = [(number, line) for number, (_, mass) in enumerate(self.data) for line in range(len(mass))]
-        self.widths = [next(steps for most, steps in STEPS if len(position) < most) for position, _ in self.data]
-        self.series: dict[tuple[float, int], Floats] = {}
+        sizes = [len(mass) for _, mass in self.data]
+        self.number, self.first = np.repeat(np.arange(len(sizes)), sizes), np.cumsum(sizes) - sizes
+        self.widths = np.array(
+            [next(steps for most, steps in STEPS if len(position) < most) for position, _ in self.data]
+        )
+        self.series: dict[float, Floats] = {}
+        self.known: dict[float, NDArray[np.bool_]] = {}
 
-    def terms(self, width: float, lines: list[int]) -> Floats:
+    def terms(self, width: float, lines: Indices) -> Floats:
         """Return the series of some lines for kernels down to `width`."""
-        missing: dict[int, list[int]] = {}
-        for line in lines:
-            if (width, line) not in self.series:
-                missing.setdefault(self.lines[line][0], []).append(line)
-        for number, some in missing.items():
+        if width not in self.series:
+            self.series[width] = np.empty((len(self.number), number_of_terms(width)))
+            self.known[width] = np.zeros(len(self.number), np.bool_)
+        missing = lines[~self.known[width][lines]]
+        self.known[width][missing] = True
+        for number in set(self.number[missing].tolist()):
+            some = missing[self.number[missing] == number]
             position, mass = self.data[number]
-            series = cosine_terms(position, mass[[self.lines[line][1] for line in some]], width, six=width == WIDE)
-            self.series |= {(width, line): terms for line, terms in zip(some, series, strict=True)}
-        return np.array([self.series[width, line] for line in lines])
+            own = mass[some - self.first[number]]
+            self.series[width][some] = cosine_terms(position, own, width, six=width == WIDE)
+        return self.series[width][lines]
 
     def errors(self, lines: Indices, s: Floats, accuracy: Indices) -> tuple[Floats, Floats]:
         """Compute the integral of some lines, each at its s, and its elasticity: the relative change over that of s."""
         width = np.maximum(s * self.scale, NARROWEST)
-        alike: dict[tuple[bool, int, float], list[int]] = {}
-        for place, (line, own, level) in enumerate(zip(lines.tolist(), width.tolist(), accuracy.tolist(), strict=True)):
-            # A coarse series first, a finer one only if the fixed point is small.
-            fits = next(filter(own.__ge__, self.widths[self.lines[line][0]]))
-            nodes = nodes_for(own, FEWER_CURVE_NODES if level < 2 or own < NARROW else CURVE_NODES)
-            alike.setdefault((level == 0, nodes, fits), []).append(place)
+        # A coarse series first, a finer one only if the fixed point is small.
+        steps = self.widths[self.number[lines]]
+        fits = steps[np.arange(len(lines)), (steps <= width[:, None]).argmax(axis=1)]
+        few = (accuracy < 2) | (width < NARROW)
+        nodes = nodes_for(width, np.where(few, FEWER_CURVE_NODES, CURVE_NODES))
         value, change = np.empty((2, len(lines)))
-        for (is_rough, nodes, fits), places in alike.items():
+        for is_rough, count, fit in set(zip((accuracy == 0).tolist(), nodes.tolist(), fits.tolist(), strict=True)):
             integrals = rough_integrals if is_rough else absolute_integrals
-            step = max(1, NODES_AT_ONCE // nodes)
+            places = np.flatnonzero(((accuracy == 0) == is_rough) & (nodes == count) & (fits == fit))
+            step = max(1, NODES_AT_ONCE // count)
             for some in (places[start : start + step] for start in range(0, len(places), step)):
-                value[some], change[some] = integrals(self.terms(fits, lines[some].tolist()), width[some], nodes)
+                value[some], change[some] = integrals(self.terms(fit, lines[some]), width[some], count)
         return value, width * change / np.maximum(value, TINY)
 
     def constants(self, first: Floats) -> Floats:
@@ -302,10 +314,10 @@ class _Masses:
         together = np.concatenate([np.abs(mass.sum(axis=1)) for _, mass in self.data])
         found = np.full(len(first), np.nan)
         for line in np.flatnonzero((together < 100 * NARROWEST) & (first <= 1.01 * together + 1e-9)).tolist():
-            number, own = self.lines[line]
+            number = self.number[line]
             position, mass = self.data[number]
             _, score = np.unique(position, return_inverse=True)
-            apart = float(np.abs(np.bincount(score.ravel(), mass[own])).sum())
+            apart = float(np.abs(np.bincount(score.ravel(), mass[line - self.first[number]])).sum())
             found[line] = apart if apart - together[line] <= 1e-14 else np.nan
         return found
 
@@ -326,7 +338,7 @@ def self_consistent_widths(data: Sequence[tuple[Floats, Floats]], scale: float =
     argument, the two meet between them: each value bounds the answer.
     """
     masses, least = _Masses(data, scale), NARROWEST / scale
-    left = np.arange(len(masses.lines))
+    left = np.arange(len(masses.number))
     x, low, high = np.full(len(left), FIRST_TRIED), np.full(len(left), least), np.ones(len(left))
     accuracy = np.zeros(len(left), np.intp)
     value, elasticity = masses.errors(left, x, accuracy)
