@@ -106,7 +106,7 @@ class TargetFit(Calibrator):
     least_probability = SMALLEST
     fitted = ("scaling_",)
 
-    scaling: Calibrator
+    scaling: TemperatureScaling | BiasCorrectedTemperature
     target: MetricTarget
     input: Input = "prob"
 
@@ -157,7 +157,7 @@ def target_fits(target: MetricTarget, p: Predictions) -> dict[str, Calibrator]:
     """Scalings that are fitted to a target, by name; none for one that is not continuous."""
     if target.metric.id not in CONTINUOUS:
         return {}
-    scalings: dict[str, Calibrator] = {
+    scalings: dict[str, TemperatureScaling | BiasCorrectedTemperature] = {
         "temperature": TemperatureScaling(),
         "bias_corrected_temperature": BiasCorrectedTemperature(),
     }
