@@ -151,7 +151,7 @@ ROOMS = {
             Section("Bins", ("recalibration.binning",)),
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
             Section("Groups", ("recalibration.grouped",)),
-            Section("One event of several classes", ("recalibration.targets",)),
+            Section("Events of several classes or labels", ("recalibration.targets", "recalibration.multilabel")),
             Section(
                 "Chains, and use without calibrant",
                 ("recalibration.chains", "recalibration.exporting", "recalibration.onnx_models"),
@@ -193,6 +193,7 @@ ROOMS = {
                     "monitoring.status",
                     "monitoring.calibration",
                     "monitoring.certified",
+                    "monitoring.online",
                     "monitoring.changepoint",
                     "monitoring.drift",
                     "monitoring.ood",

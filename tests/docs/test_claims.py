@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import calibrant as cal
 
@@ -84,6 +85,38 @@ def test_rows_that_a_threshold_needs(accepted: int, walks: bool, given: bool) ->
     for page in ("decide.md", "guides/abstention.md"):
         text = (DOCS / page).read_text(encoding="utf-8")
         assert "59 accepted rows" in text
+
+
+def test_debiased_errors_of_small_groups() -> None:
+    """docs/guides/groups.md: ece and drmsce grow as rows get fewer, t_cal does not, nor ce2_db with two rows in a bin."""
+    mean: dict[int, dict[str, float]] = {}
+    spread: dict[int, dict[str, float]] = {}
+    for n in (10, 50, 1000):
+        drawn = [cal.inference.make_calibrated(n, rng=seed) for seed in range(150)]
+        values = {
+            id: [cal.catalogue[id](one.y_true, one.y_prob) for one in drawn]
+            for id in ("ece", "drmsce", "ce2_db", "t_cal")
+        }
+        mean[n] = {id: float(np.mean(found)) for id, found in values.items()}
+        spread[n] = {id: float(np.std(found)) / np.sqrt(150) for id, found in values.items()}
+    assert mean[50]["ece"] == pytest.approx(0.17, abs=0.01)
+    assert mean[50]["drmsce"] == pytest.approx(0.06, abs=0.015)
+    assert mean[50]["drmsce"] > 3 * mean[1000]["drmsce"]
+    for n in mean:
+        assert abs(mean[n]["t_cal"]) < 3 * spread[n]["t_cal"]
+        assert n == 10 or abs(mean[n]["ce2_db"]) < 3 * spread[n]["ce2_db"]
+
+
+def test_false_drift_alarms_depend_on_the_reference() -> None:
+    """docs/monitor.md: the level holds on average over references, not for each of them."""
+    rates = []
+    for seed in range(12):
+        reference = np.random.default_rng(seed).beta(2, 2, 500)
+        windows = [np.random.default_rng(10_000 + 100 * seed + w).beta(2, 2, 1000) for w in range(40)]
+        rates.append(np.mean([stats.ks_2samp(reference, one, method="asymp").pvalue <= 0.05 for one in windows]))
+    assert min(rates) == 0
+    assert max(rates) > 0.2  # 8 of 40 at a level of 0.05 has a probability of 0.0007
+    assert 0.02 < np.mean(rates) < 0.12
 
 
 def test_a_full_sketch_has_the_size_that_is_said() -> None:

@@ -1,4 +1,4 @@
-"""What the entries of metrics claim, tried: every inequality, identity and "unbiased".
+"""What the entries of metrics claim, tried: every inequality, identity and "unbiased" of the pros, cons and notes that are kept.
 
 Claims of means are checked by enumeration of all outcomes of a few rows, which is exact; claims of order by simulation.
 """
@@ -68,6 +68,36 @@ def test_noise_raises_plug_in_errors(id: str) -> None:
         assert mean >= cal.catalogue[id](cal.Predictions(truth, FEW, soft=True), **words) - NOISE
 
 
+def test_equal_mass_is_neither_even_under_ties_nor_always_less_biased() -> None:
+    y, p = np.arange(100) % 2, np.repeat([0.1, 0.9], [97, 3])
+    weight = cal.calibration_curve(y, p, binning="equal_mass").table.weight
+    assert sorted(weight[weight > 0].tolist()) == [3, 97]
+    # Calibrated and concentrated: equal width puts nearly all rows into one bin, where noise averages out.
+    wide, even = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(60, 60, 300) * 0.06 + 0.47 - 0.03
+        y = (rng.random(300) < p).astype(int)
+        wide.append(cal.ece(y, p, bins=15))
+        even.append(cal.ece_em(y, p, bins=15))
+    assert np.mean(wide) < np.mean(even) - 0.02
+    assert not any(
+        word in cal.catalogue[id].info.strengths for id in ("ece_em", "ace", "ece_sweep") for word in ("bias", "empty")
+    )
+
+
+def test_the_sweep_can_be_more_biased_than_few_bins() -> None:
+    """Of calibrated forecasts with a wide range the sweep takes many bins, and noise of few rows in each."""
+    swept, fixed = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(0.1, 0.1, 100)
+        y = (rng.random(100) < p).astype(int)
+        swept.append(cal.ece_sweep(y, p))
+        fixed.append(cal.ece_em(y, p, bins=2))
+    assert np.mean(swept) > np.mean(fixed)
+
+
 def test_debiased_squares_are_unbiased_where_they_say_so() -> None:
     two = np.array([0.2, 0.2, 0.2, 0.2, 0.7, 0.7, 0.7])
     for truth in (two, two + 0.15, np.sqrt(two)):
@@ -120,3 +150,20 @@ def test_smooth_errors_bound_each_other(sample: tuple[Array, Array]) -> None:
     assert distance <= cal.sice(y, p) + NOISE
     assert distance <= cal.dce(y, p, bound=True) + NOISE
     assert cal.ecce_r(y, p) == cal.cce(y, p) <= 2 * cal.ecce_mad(y, p) + NOISE
+
+
+def test_smece_of_calibrated_forecasts_falls_like_the_cube_root() -> None:
+    means = []
+    for n in (250, 16_000):
+        drawn = [cal.inference.make_calibrated(n, rng=seed) for seed in range(12)]
+        means.append(np.mean([cal.smece(d.y_true, d.y_prob) for d in drawn]))
+    assert means[0] / means[1] == pytest.approx(4, rel=0.25)
+
+
+def test_pairs_of_neighbours_are_noisier_than_all_pairs() -> None:
+    found = []
+    for seed in range(30):
+        data = cal.inference.make_calibrated(200, distribution=(1, 1, 1), rng=seed)
+        found.append((cal.skce_uq(data.y_true, data.y_prob), cal.skce_ul(data.y_true, data.y_prob)))
+    few, many = np.std(found, axis=0)
+    assert many > 3 * few

@@ -44,7 +44,7 @@ FIGURES: dict[str, tuple[Any, int]] = {
     "corp": (figures.reliability_diagram(Y, P, kind="corp"), 1),
     "panels": (figures.reliability_panels(Y, PAIR, bins=15), 2),
     "murphy": (figures.murphy_diagram(Y, PAIR), 2),
-    "decomposition": (figures.decomposition_diagram(Y, PAIR), 2),
+    "decomposition": (figures.decomposition_diagram(EVENT.y_true, RISKS), 2),
     "decision": (DECISIONS, 2),
     "difference": (DECISIONS.difference("a model"), 1),
     "flexible": (figures.flexible_calibration_curve(EVENT.y_true, EVENT.y_prob), 1),

@@ -169,8 +169,10 @@ def test_many_partitions_go_through_all_mergers(spark: Any, binary: Any, monkeyp
     monkeypatch.undo()
     assert cs.api.MERGERS == 16
     rows: list[Any] = []
-    added = cs.api.added
-    monkeypatch.setattr(cs.api, "added", lambda parts: added(rows.append(part) or part for part in parts))
+    merge_partials = cs.api.merge_partials
+    monkeypatch.setattr(
+        cs.api, "merge_partials", lambda parts: merge_partials(rows.append(part) or part for part in parts)
+    )
     found = cs.sketch(frame(spark, binary, [150] * 20), label="y", prob="p")
     assert found == cal.Sketches.of(rows_of(binary["y"]), rows_of(binary["p"]))
     assert 1 < len(rows) <= 16  # 20 partitions, and no more rows than mergers reach the driver
@@ -285,7 +287,7 @@ def filled(table: Any, sizes: list[int], monkeypatch: pytest.MonkeyPatch, **word
         monkeypatch.setattr(executors, "_partition", lambda number=number: number)
         part = chosen.slice(start, sizes[number]).to_batches(max_chunksize=100)
         rows += executors.fill(plan, iter([*part, nothing]))
-    return executors.added(executors.Partial.of_row(row) for batch in rows for row in batch.to_pylist())
+    return executors.merge_partials(executors.Partial.of_row(row) for batch in rows for row in batch.to_pylist())
 
 
 @pytest.mark.parametrize("chunk", [1, 1 << 20], ids=["chunks of one batch", "one chunk"])

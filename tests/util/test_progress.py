@@ -126,7 +126,7 @@ def test_functions_with_loops_can_be_silenced(terminal: Terminal, monkeypatch: p
     assert titles == []
     assert progress._display.is_on
     assert cal.interval(y, p, metric="ece", method="bootstrap", n_resamples=200, rng=0) == silent
-    assert titles == ["resamples"]
+    assert titles == ["batches of resamples"]
 
 
 def steps_of(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[str, int, int]]]:

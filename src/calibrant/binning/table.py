@@ -91,7 +91,13 @@ class BinTable(Result):
         return len(self.left)
 
     def each(self) -> list[BinTable]:
-        """The tables of several data sets, one by one."""
+        """Return the tables of several data sets, one by one.
+
+        Returns
+        -------
+        list of BinTable
+            A table for each row of the sums.
+        """
         sums = (getattr(self, name) for name in self.SUMS)
         edges = (np.broadcast_to(edge, self.weight.shape) for edge in (self.left, self.right))
         return [

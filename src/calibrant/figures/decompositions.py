@@ -54,7 +54,7 @@ class DecompositionDiagram(Diagram):
         x, y = ([getattr(each, term) for each in parts] for term in ("miscalibration", "discrimination"))
         for score, across, up in isolines(x, y, parts[0].uncertainty):
             ax.plot(across, up, color=muted(), linestyle="--", linewidth=0.7, gid="isoline")
-            ax.text(across[1], up[1], f"{score:g}", color=muted(), fontsize="x-small", ha="right", va="bottom")
+            ax.text(across[1], up[1], f"{score:g}", color=muted(), fontsize=7, ha="right", va="bottom")
         looks = series_of(ax, style, [None if name == ONE else name for name in self.models], marker=True)
         for each, look in zip(parts, looks, strict=True):
             label = look.named(f"{metric_label(each.score, each.lens)} {number(each.value, 3)}")
