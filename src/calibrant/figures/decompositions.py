@@ -52,9 +52,12 @@ class DecompositionDiagram(Diagram):
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
         parts = list(self.models.values())
         x, y = ([getattr(each, term) for each in parts] for term in ("miscalibration", "discrimination"))
-        for score, across, up in isolines(x, y, parts[0].uncertainty):
+        lines = isolines(x, y, parts[0].uncertainty)
+        width = max(across[1] for _, across, _ in lines)
+        for score, across, up in lines:
             ax.plot(across, up, color=muted(), linestyle="--", linewidth=0.7, gid="isoline")
-            ax.text(across[1], up[1], f"{score:g}", color=muted(), fontsize=7, ha="right", va="bottom")
+            if across[1] > width / 5:  # else its label would lie on those of the axis
+                ax.text(across[1], up[1], f"{score:g}", color=muted(), fontsize=7, ha="right", va="bottom")
         looks = series_of(ax, style, [None if name == ONE else name for name in self.models], marker=True)
         for each, look in zip(parts, looks, strict=True):
             label = look.named(f"{metric_label(each.score, each.lens)} {number(each.value, 3)}")
