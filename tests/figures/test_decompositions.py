@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError
+from calibrant.errors import ArgumentError, UndefinedMetricError
 from calibrant.figures.decompositions import isolines
 from calibrant.reporting.interactive import interactive, isoline_rows
 from tests.calling import raises
@@ -81,3 +81,10 @@ def test_models_of_other_rows_share_no_lines() -> None:
         cal.figures.decomposition_diagram(
             {"a": cal.Predictions(Y, P), "b": cal.Predictions((RNG.random(800) < P).astype(int), P)}
         )
+
+
+def test_infinite_scores_have_no_place_in_the_plane() -> None:
+    scores = P.clip(0.01, 0.99)
+    sure = np.where(np.arange(800) == np.flatnonzero(Y == 0)[0], 1.0, scores)
+    with pytest.raises(UndefinedMetricError, match="the score of 'sure' is infinite"):
+        cal.figures.decomposition_diagram(Y, {"a": scores, "sure": sure}, score="nll")

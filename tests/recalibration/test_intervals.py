@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, NotFittedError, UndefinedMetricError
+from calibrant.errors import ArgumentError, InputTypeError, NotFittedError, UndefinedMetricError
 from calibrant.inference.replicates import Replicates
 from calibrant.recalibration.methods import METHODS
 
@@ -152,3 +152,31 @@ def test_copies_and_counts_have_the_same_limits() -> None:
     copies = cal.IsotonicCalibration().fit(THREE.y_prob[rows], THREE.y_true[rows]).predict_interval(THREE.y_prob[:9])
     assert found.low == pytest.approx(copies.low, abs=1e-12)
     assert found.high == pytest.approx(copies.high, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["platt", "spline", "beta"])
+def test_weights_of_1_change_no_limit(method: str) -> None:
+    y, p = DATA.y_true[:80], DATA.y_prob[:80]
+    plain = METHODS[method]().fit(p, y).predict_interval(AT, n_resamples=20)
+    weighted = METHODS[method]().fit(p, y, sample_weight=np.ones(80)).predict_interval(AT, n_resamples=20)
+    assert weighted.low == pytest.approx(plain.low, abs=1e-9)
+    assert weighted.high == pytest.approx(plain.high, abs=1e-9)
+
+
+def test_rows_must_be_those_of_the_fit() -> None:
+    found = pickle.loads(pickle.dumps(cal.VectorScaling().fit(THREE.y_prob, THREE.y_true)))
+    at = THREE.y_prob[:2]
+    assert found.predict_interval(at, rows=cal.Predictions(THREE.y_true, THREE.y_prob), n_resamples=5).low.shape == (
+        2,
+        3,
+    )
+    with pytest.raises(ArgumentError, match="rows: are not those of the fit"):
+        found.predict_interval(at, rows=cal.Predictions(THREE.y_true, THREE.y_prob[:, ::-1]))
+    with pytest.raises(InputTypeError, match="rows: must be Predictions; got tuple"):
+        found.predict_interval(at, rows=(THREE.y_true, THREE.y_prob))
+
+
+@pytest.mark.filterwarnings("ignore:all outcomes of a class are equal")
+def test_one_class_has_no_resamples() -> None:
+    with pytest.raises(UndefinedMetricError, match="fitted on rows of one class"):
+        cal.PlattScaling().fit(DATA.y_prob[:50], np.ones(50, int)).predict_interval(AT)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.decomposition import Decomposition, decompose
 from ..metrics.registry import Metric
 from ..util.results import number
@@ -153,6 +153,11 @@ def decomposition_diagram(
     sources = read_models(y_true, y_prob, sample_weight, pos_label)
     views = {name: model_view("decomposition_diagram", source, lens) for name, source in sources.items()}
     models = {name: decompose(view, score=score, method="corp") for name, view in views.items()}
+    for name, each in models.items():
+        if not math.isfinite(each.value):
+            raise UndefinedMetricError(
+                "decomposition_diagram", f"the score of {name!r} is infinite", "use score='brier'"
+            )
     (first, part), *others = models.items()
     for name, other in others:
         if abs(other.uncertainty - part.uncertainty) > 1e-9:

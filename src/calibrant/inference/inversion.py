@@ -453,7 +453,7 @@ class Inversion:
         return sample.mean - REACH * max(sample.deviation, self.deviation / 2) >= self.value
 
     def _first_steps(self, shapes: list[Deviations], targets: list[float]) -> list[int]:
-        """The first step of each shape whose error is at least its target; errors increase, nearly in proportion to the sizes."""
+        """A step of each shape whose error is at least its target and that of the step before is not; mostly errors increase, nearly in proportion."""
         count = len(shapes)
         low, high, guess = [FIRST_STEP + STEPS - 1] * count, [LAST_STEP] * count, [0] * count
         while waiting := [i for i in range(count) if low[i] < high[i]]:

@@ -439,9 +439,9 @@ class Calibrator:
         NotFittedError
             If the calibrator is not fitted, or its rows are not at hand.
         ArgumentError
-            If the calibrator needs more than scores.
+            If the calibrator needs more than scores, or `rows` have other scores than the rows of the fit.
         UndefinedMetricError
-            If the calibrator cannot be fitted to a tenth of the resamples, as with very few rows of one class.
+            If the rows have one class only, or the calibrator cannot be fitted to a tenth of the resamples.
 
         See Also
         --------
@@ -473,12 +473,17 @@ class Calibrator:
         from .intervals import calibration_interval
 
         self._check_fitted()
-        rows = getattr(self, "_rows", None) if rows is None else rows
-        if rows is None:
+        known = getattr(self, "_rows", None) if rows is None else rows
+        if known is None:
             problem = "no longer has the rows of its fit, which are not saved or copied"
             raise NotFittedError(type(self).__name__, problem, "pass rows=Predictions(y_true, y_prob)")
-        at = Scores(rows) if scores is None else self._read(scores)
-        return calibration_interval(self, rows, at, level, n_resamples, rng)
+        if not isinstance(known, Predictions):
+            raise InputTypeError("rows", f"must be Predictions; got {type(known).__name__}")
+        if TrainingData(known).fingerprint != self.fit_record_.fingerprint:
+            problem = "are not those of the fit, with the classes in the same order"
+            raise ArgumentError("rows", problem, "pass the Predictions that the calibrator was fitted on")
+        at = Scores(known) if scores is None else self._read(scores)
+        return calibration_interval(self, known, at, level, n_resamples, rng)
 
     def inverse(self, probability: Any) -> Floats:
         """Compute the raw scores at which the calibrated probability of the second of two classes reaches given values.

@@ -273,9 +273,9 @@ def recalibrate(
     The gain of a candidate is the mean :math:`\bar d` of the differences :math:`d_i` of the losses of each row without and with
     recalibration, where the fit lacks the fold of the row. The method with the largest gain is selected if :math:`\bar d` exceeds one standard
     error of the rows, :math:`\sqrt{\sum_i w_i^2 (d_i - \bar d)^2}` with :math:`\sum_i w_i = 1` [1]_, or if the held-out log-likelihood of all rows
-    is more than 2 above that without recalibration (loss ``"nll"``), since few rows of a very large loss make the standard error large;
+    is more than log 20 above that without recalibration (loss ``"nll"``), since few rows of a very large loss make the standard error large;
     otherwise none is, and the calibrator is the identity. Since the held-out loss already includes the cost of estimation, calibrated data
-    exceed this in 2 to 6 % of samples.
+    exceed this in 0 to 4 % of samples.
 
     Having been selected makes a gain look larger than it is. The reported gain therefore repeats the selection without the rows on which it is
     measured [2]_: each fold :math:`k` contributes the gain of the method that the other folds select by cross-validation among themselves. The
@@ -335,13 +335,12 @@ def recalibrate(
     folds = folds if fold is None else int(fold.max()) + 1
     problem = _read_problem(predictions, event_lens, folds)
     p = problem.event
-    calibrators = _named(method, p)
+    calibrators = _compared_methods(method, p, aim)
     fold = fold_of_rows(TrainingData(p), folds, rng) if fold is None else fold
     if len(fold) != p.n:
         raise ArgumentError("folds", "must be a number for a band, which leaves out rows", "pass a number")
     cv: CrossValidation | MetricValidation
     if isinstance(aim, MetricTarget):
-        calibrators |= target_fits(aim, p) if isinstance(method, str) and method == "auto" else {}
         cv, loss = MetricValidation(calibrators, p, fold, aim), aim.metric.id
     else:
         cv, loss = CrossValidation(calibrators, p, fold, aim), aim
@@ -462,8 +461,8 @@ def _rows(p: Predictions) -> int:
 SCALES = {"prob": "probabilities", "logit": "logits"}
 
 
-def _named(method: Any, p: Predictions) -> dict[str, Calibrator]:
-    """No recalibration, and the methods that are compared with it."""
+def _compared_methods(method: Any, p: Predictions, aim: Any) -> dict[str, Calibrator]:
+    """No recalibration, and the methods that are compared with it for the loss or metric `aim`."""
     input: Input = "prob" if p.logits is None else "logit"
     none = METHODS["none"](input=input)
     if isinstance(method, Calibrator):
@@ -474,9 +473,11 @@ def _named(method: Any, p: Predictions) -> dict[str, Calibrator]:
             problem = f"{method!r} expects {SCALES[method.input]}, and the scores are {SCALES[input]}"
             raise ArgumentError("method", problem, "use the same input for both")
         return {"none": none, type(method).__name__: method}
-    listed = [method] if isinstance(method, str) else list(method)
-    names = _automatic(p) if method == "auto" else listed
-    return {"none": none} | {name: find_method(name)(input=input) for name in names if name != "none"}
+    if method == "auto":
+        names, fits = _automatic(p), target_fits(aim, p) if isinstance(aim, MetricTarget) else {}
+    else:
+        names, fits = [method] if isinstance(method, str) else list(method), {}
+    return {"none": none} | {name: find_method(name)(input=input) for name in names if name != "none"} | fits
 
 
 # Rows per distinct score from which the rate of each is a candidate.

@@ -15,7 +15,7 @@ from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result
 from ..views.view import View
-from .scores import Array, Floats, Scores, TrainingData, on_scale, with_weight
+from .scores import Array, Floats, Scores, TrainingData, on_scale
 
 if TYPE_CHECKING:
     from .base import Calibrator
@@ -81,10 +81,15 @@ def calibration_interval(
             probability, np.minimum(low, probability), np.maximum(high, probability), level, n_resamples=0
         )
 
+    if fitted.exclusive and len(np.unique(data.labels)) < 2:
+        raise UndefinedMetricError("calibrator", "was fitted on rows of one class", "use rows of every class")
+
     def refitted(counts: Floats) -> Array:
-        part = with_weight(data, counts if data.counted else counts * data.weight)._p
-        if rows.weight is None:
+        if rows.weight is None or data.counted:
+            part = rows.take(np.flatnonzero(counts))
             part.weight, part.weight_kind = counts[counts > 0], "counts"
+        else:
+            part = rows.take(np.repeat(np.arange(data.n), counts.astype(np.int64)))
         copy = type(fitted)(**fitted.get_params(deep=False))
         try:
             probs = copy._fit_read(TrainingData(part), fitted.classes_, fitted.n_features_in_).apply(at)
