@@ -275,7 +275,7 @@ def recalibrate(
     error of the rows, :math:`\sqrt{\sum_i w_i^2 (d_i - \bar d)^2}` with :math:`\sum_i w_i = 1` [1]_, or if the held-out log-likelihood of all rows
     is more than log 20 above that without recalibration (loss ``"nll"``), since few rows of a very large loss make the standard error large;
     otherwise none is, and the calibrator is the identity. Since the held-out loss already includes the cost of estimation, calibrated data
-    exceed this in 0 to 4 % of samples.
+    exceed this in 0 to 6 % of samples.
 
     Having been selected makes a gain look larger than it is. The reported gain therefore repeats the selection without the rows on which it is
     measured [2]_: each fold :math:`k` contributes the gain of the method that the other folds select by cross-validation among themselves. The
