@@ -16,6 +16,7 @@ from calibrant.errors import FileError
 from calibrant.monitoring.monitor import Monitor
 from tests.calling import Run, check_refusal
 
+pytestmark = pytest.mark.usefixtures("quick_windows")
 RNG = np.random.default_rng(3)
 SCORE = RNG.beta(2, 2, 600).round(4)
 YES = (RNG.random(600) < SCORE).astype(int)

@@ -25,6 +25,7 @@ from calibrant.monitoring.monitor import Monitor
 from calibrant.reporting.timeline import write_timeline
 from tests.postgres import Server
 
+pytestmark = pytest.mark.usefixtures("quick_windows")
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(300)
 YES = (RNG.random(300) < SCORE).astype(int)
@@ -285,11 +286,8 @@ def check_kills(folder: Path | Server, kills: int, seed: int, *more: str) -> Non
 
 
 def test_kill_9_loses_at_most_the_update_being_written(tmp_path: Path) -> None:
-    check_kills(tmp_path, 20, 1)
-
-
-def test_kill_9_keeps_rows_and_out_of_distribution_scores_together(tmp_path: Path) -> None:
-    check_kills(tmp_path, 8, 2, "ood")
+    """Rows are kept together with their out-of-distribution scores."""
+    check_kills(tmp_path, 20, 1, "ood")
 
 
 def test_kill_9_of_a_client_or_of_the_server_loses_at_most_the_update_being_written(postgres: Server) -> None:
