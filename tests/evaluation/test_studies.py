@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import calibrant as cal
+from tests.calling import raises
 
 WARP = cal.inference.simulation.temperature(2.0)
 
@@ -87,6 +88,9 @@ def test_an_interrupted_study_continues(tmp_path: Path) -> None:
     assert len([json.loads(line) for line in path.read_text().splitlines()]) == 9
     cal.study({"net": counted}, STEPS, **{**keywords, "metrics": ["ece", "nll"]})  # what is missing is computed
     assert calls == [0, 1, 2, 2, 0, 1, 2]
+    path.write_text("[1]\n")  # the file of something else
+    with raises(cal.CalibrantError, "path"):
+        cal.study({"net": pair}, **keywords)
 
 
 def test_models_are_compared_where_there_is_one_intervention() -> None:
@@ -98,23 +102,3 @@ def test_models_are_compared_where_there_is_one_intervention() -> None:
     assert found["c", "none", "ece"].pvalue is not None
     single = cal.study({"a": a}, seeds=[0])
     assert (single.rows[0].deviation, single.rows[0].pvalue) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("argument", "call"),
-    [
-        ("models", lambda path: cal.study({})),
-        ("models", lambda path: cal.study({"a": {0: pair(0)}}, seeds=[1])),
-        ("models", lambda path: cal.study({"a": lambda seed: [0.2]})),
-        ("interventions", lambda path: cal.study({"a": lambda seed: pair(0)[1]}, {"t": cal.TemperatureScaling()})),
-        ("seeds", lambda path: cal.study({"a": pair}, seeds=[])),
-        ("path", lambda path: cal.study({"a": pair}, path=path)),
-        ("key", lambda path: cal.study({"a": pair}, seeds=[0])["a", "b", "ece"]),
-    ],
-)
-def test_what_is_no_study_is_an_error(argument: str, call: Any, tmp_path: Path) -> None:
-    path = tmp_path / "other.jsonl"
-    path.write_text("[1]\n")
-    with pytest.raises(cal.CalibrantError) as caught:
-        call(path)
-    assert caught.value.argument == argument
