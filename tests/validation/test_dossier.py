@@ -260,22 +260,6 @@ def test_command(run: Callable[..., tuple[int, str, str]], tmp_path: Path, monke
     assert "failed: definitions/brier/1: cal.brier(" in (tmp_path / "failed.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--only", "nothing/"), "--only: no row begins with or matches 'nothing/'"),
-        (("--only", ""), "--only: no row begins with or matches ''"),
-        (("--out", "dossier.pdf"), "--out: must end in .html, .md, .json; got 'dossier.pdf'"),
-        (("--out", "/no/such/folder/d.html"), "/no/such/folder"),
-        (("--out", "-"), "--out: cannot be standard output (-)"),
-    ],
-)
-def test_bad_input(run: Callable[..., tuple[int, str, str]], arguments: tuple[str, ...], message: str) -> None:
-    code, _, error = run(*arguments)
-    assert code == 2
-    assert message in error
-
-
 def test_rows_are_repeated_by_their_id_and_each_topic_is_evaluated() -> None:
     """As the dossier says: every row that its tables name, also one that only the long form evaluates, and no other."""
     assert [row.id for row in dossier._select_rows("r/cox_intercept/1", deep=False)] == ["r/cox_intercept/1"]
