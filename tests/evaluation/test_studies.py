@@ -13,6 +13,8 @@ from scipy import stats
 import calibrant as cal
 from tests.calling import raises
 
+from .test_groups import holm
+
 WARP = cal.inference.simulation.temperature(2.0)
 
 
@@ -50,21 +52,11 @@ def test_means_deviations_and_paired_tests() -> None:
     # Holm's method over the tests of every metric and lens.
     every = [row for row in found.rows if row.intervention != "none" and row.mean is not None]
     raw = [stats.ttest_rel(row.values, found["net", "none", row.metric, row.lens].values).pvalue for row in every]
-    assert [row.pvalue for row in every] == pytest.approx(stats_holm(raw))
+    assert [row.pvalue for row in every] == pytest.approx(holm(raw))
     assert set(np.round(tests, 12)) <= set(np.round(raw, 12))
     assert found["net", "none", "ece", "classwise"].values[0] == pytest.approx(cal.cwce(pair(0)[1]))
     assert found.to_frame().shape == (12, 8)
     assert "none" in str(found)
-
-
-def stats_holm(pvalues: list[float]) -> list[float]:
-    """A p-value times the number of those that are not smaller, and at least as large as those before it."""
-    order = np.argsort(pvalues)
-    adjusted, largest = [0.0] * len(pvalues), 0.0
-    for place, at in enumerate(order):
-        largest = max(largest, min(1.0, pvalues[at] * (len(pvalues) - place)))
-        adjusted[at] = largest
-    return adjusted
 
 
 def test_an_interrupted_study_continues(tmp_path: Path) -> None:
