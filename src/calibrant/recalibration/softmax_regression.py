@@ -419,10 +419,50 @@ def ridge_matrix(
         curvature = linear.full_curvature(theta[:, :k], theta[:, k])
         return *first(x), curvature + np.diag(2 * price.ravel())
 
-    newton = k <= NEWTON_CLASSES
-    x = by_newton(second, start.ravel(), gradient**1.5) if newton else minimised(first, start.ravel(), gradient)
+    if k <= NEWTON_CLASSES:
+        x = by_newton(second, start.ravel(), gradient**1.5)
+    else:
+        even = EvenCurvature(linear, price, start)
+
+        def evened(x: Floats) -> tuple[float, Floats]:
+            value, slope = first(even.parameters(x))
+            return value, even.gradient(slope)
+
+        x = even.parameters(minimised(evened, even.coordinates(start), gradient))
     theta = x.reshape(k, k + 1)
     return np.ascontiguousarray(theta[:, :k]), theta[:, k].copy()
+
+
+class EvenCurvature:
+    """Coordinates in which the penalized loss of a matrix and a bias has about the same curvature in every direction, as L-BFGS needs.
+
+    The Hessian of class k is approximated by q_k G + D, where q_k is the mean of p_k (1 - p_k), G holds the second moments of the logits and D is
+    twice the mean penalties. The eigenvectors of D^(-1/2) G D^(-1/2) diagonalize all of them at once.
+    """
+
+    def __init__(self, linear: LinearSoftmax, price: Floats, theta: Floats) -> None:
+        features = np.column_stack([linear.z, np.ones(linear.n)])
+        second_moments = (features * linear.weight[:, None]).T @ features
+        probs = softmax(features @ theta.T)
+        spread = linear.weight @ (probs * (1 - probs))
+        spread = np.maximum(spread, 1e-3 * spread.max())
+        # Where nothing is penalized, the moments alone determine the curvature.
+        penalty = np.maximum(2 * price.mean(axis=0), 1e-6 * spread.mean() * second_moments.diagonal())
+        self.scale = 1 / np.sqrt(penalty)
+        values, self.directions = np.linalg.eigh(second_moments * self.scale[:, None] * self.scale)
+        self.lengths = 1 / np.sqrt(spread[:, None] * np.maximum(values, 0) + 1)
+
+    def parameters(self, x: Floats) -> Floats:
+        """The parameters, class by class, at these coordinates."""
+        return (((x.reshape(self.lengths.shape) * self.lengths) @ self.directions.T) * self.scale).ravel()
+
+    def coordinates(self, theta: Floats) -> Floats:
+        """The coordinates of parameters of shape (K, K + 1)."""
+        return (((theta / self.scale) @ self.directions) / self.lengths).ravel()
+
+    def gradient(self, slope: Floats) -> Floats:
+        """The gradient with respect to the coordinates from that with respect to the parameters."""
+        return (((slope.reshape(self.lengths.shape) * self.scale) @ self.directions) * self.lengths).ravel()
 
 
 def ridge_vector(linear: LinearSoftmax, price: Floats, bias_price: Floats) -> tuple[Floats, Floats]:
