@@ -25,6 +25,8 @@ LEAST, MOST = 1e-3, 1e3
 NEWTON_CLASSES = 20
 # Number of rows of the subsample from which the starting value is estimated.
 WARM_ROWS = 10_000
+# Number of rows of the subsample on which a grid is evaluated.
+GRID_ROWS = 5_000
 
 
 def softmax(logits: Floats) -> Floats:
@@ -67,7 +69,7 @@ class LinearSoftmax:
 
     def start(self) -> float:
         """A starting value of the scale at which the loss has curvature: no label has a probability close to 0."""
-        return min(1.0, max(likeliest_scale(self.z, self.labels, self.weight), LEAST))
+        return min(1.0, max(rough_scale(self.z, self.labels, self.weight), LEAST))
 
     def diagonal(self, factor: Floats, bias: Floats) -> tuple[float, Floats, Floats, Floats]:
         """The loss, its gradients and its Hessian with respect to the factors and biases of a diagonal matrix."""
@@ -240,11 +242,14 @@ def likeliest_scale(logits: Any, labels: Any, weight: Any) -> float:
     moments = Moments(logits, labels, weight)
     if not moments.own.any() and moments.z.any():
         return MOST
-    start = 1.0
-    if len(labels) > 4 * WARM_ROWS:
-        step = len(labels) // WARM_ROWS
-        start = newton(Moments(logits[::step], labels[::step], weight[::step]), 1.0, 1e-3)
+    start = rough_scale(logits, labels, weight) if len(labels) > 4 * WARM_ROWS else 1.0
     return newton(moments, start, 1e-6)
+
+
+def rough_scale(logits: Any, labels: Any, weight: Any) -> float:
+    """About the scale that minimizes the loss, from some of the rows."""
+    step = max(len(labels) // WARM_ROWS, 1)
+    return newton(Moments(logits[::step], labels[::step], weight[::step]), 1.0, 1e-3)
 
 
 def newton(moments: Moments, start: float, tolerance: float) -> float:
@@ -297,9 +302,9 @@ def searched_scale(data: TrainingData) -> float:
     loss = _brier_of_scale(logits, labels, weight)
     grid = np.linspace(math.log(LEAST), math.log(MOST), 41)
     known: dict[int, float] = {}
-    if data.n > 4 * WARM_ROWS:
+    if data.n > 2 * GRID_ROWS:
         # Some rows show where to look among all. They are random, since every n-th may be of one kind; there may be several minima.
-        some = np.random.default_rng(0).choice(np.flatnonzero(weight), WARM_ROWS)
+        some = np.random.default_rng(0).choice(np.flatnonzero(weight), GRID_ROWS)
         tried = np.array([math.inf, *map(_brier_of_scale(logits[some], labels[some], weight[some]), grid), math.inf])
         for place in np.flatnonzero((tried[1:-1] < tried[:-2]) & (tried[1:-1] <= tried[2:])).tolist():
             best, before = place, -1
