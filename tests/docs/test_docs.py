@@ -49,14 +49,14 @@ def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     short = functools.partial(cal.report, metrics=["ece"], recalibration=False, level=None, n_resamples=19)
     monkeypatch.setattr(cal, "report", short)
     monkeypatch.setattr(cal, "assess", functools.partial(cal.assess, n_resamples=99))
-    monkeypatch.setattr(cal.inference, "power", functools.partial(cal.inference.power, repeats=20))
+    monkeypatch.setattr(cal.inference, "power", functools.partial(cal.inference.power, repeats=5))
     monkeypatch.chdir(tmp_path)
     code = re.sub(r"n_resamples=\d{3,}", "n_resamples=200", "\n".join(blocks(page, "python")))
     code = re.sub(r"\bresamples=\d+", "resamples=10", code)  # refits of internal validation
     code = code.replace("for _ in range(60)", "for _ in range(20)")  # epochs
     # Of a summary only the distances of the curve are resampled.
     code = re.sub(r"(clinical\.summary\(.*)n_resamples=\d+", r"\1n_resamples=0", code)
-    code = re.sub(r"repeats=\d{3,}", "repeats=20", code)
+    code = re.sub(r"repeats=\d{3,}", "repeats=5", code)
     try:
         exec(compile(code, page.name, "exec"), {"__name__": "page"})
     finally:
