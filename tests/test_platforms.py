@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import os
 import shlex
@@ -37,6 +38,13 @@ GUARDED = {
 }
 
 
+@functools.cache
+def sources() -> dict[Path, tuple[str, ast.Module]]:
+    """Text and tree of every file of the package."""
+    texts = {path: path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
+    return {path: (text, ast.parse(text)) for path, text in texts.items()}
+
+
 def posix_names(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -52,8 +60,8 @@ def posix_names(tree: ast.AST) -> Iterator[str]:
 
 def test_names_of_posix_alone_are_guarded() -> None:
     found = {}
-    for path in ROOT.rglob("*.py"):
-        if names := set(posix_names(ast.parse(path.read_text(encoding="utf-8")))):
+    for path, (_, tree) in sources().items():
+        if names := set(posix_names(tree)):
             found[path.relative_to(ROOT).as_posix()] = names
     assert found == GUARDED
     assert set(posix_names(ast.parse("import os, fcntl\nfrom signal import SIGHUP\nos.fork()"))) == {
@@ -73,9 +81,9 @@ def text_calls(tree: ast.AST) -> Iterator[tuple[str, set[str | None]]]:
 
 def test_text_files_have_an_encoding_and_written_ones_their_line_ends() -> None:
     """Windows would read and write the code page, and write CRLF."""
-    for path in ROOT.rglob("*.py"):
-        for name, keywords in text_calls(ast.parse(path.read_text(encoding="utf-8"))):
-            if "tomllib" not in path.read_text(encoding="utf-8") or name != "read_text":
+    for path, (text, tree) in sources().items():
+        for name, keywords in text_calls(tree):
+            if "tomllib" not in text or name != "read_text":
                 assert "encoding" in keywords, path
             if name == "write_text":
                 assert "newline" in keywords, path
