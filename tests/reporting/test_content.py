@@ -316,7 +316,8 @@ def test_a_group_is_named_where_all_rows_are_wrong_too() -> None:
     [
         (1, -1, "Risks are too low: mean predicted P(death) "),
         (1, 1, "Risks are too high: mean predicted P(death) "),
-        (2.5, 0, "Risks are too extreme; on average they differ little: "),
+        (2.5, 0.2, "Risks are too extreme; on average they differ little: "),
+        (6, 1.5, "Risks are too extreme and on average too high: "),
         (0.3, 0, "Risks are not extreme enough; on average they differ little: "),
     ],
 )

@@ -299,11 +299,13 @@ def _sentences(
 
 def _risk_headline(mean: Mean, top: Mean | None) -> str:
     """State whether the risks of an event are too high, too low or too extreme."""
+    average = f"too {'high' if mean.direction == 'over' else 'low'}"
     if top is not None and top.off and abs(top.gap) > EXTREME * abs(mean.gap):
         extreme = "too extreme" if top.direction == "over" else "not extreme enough"
-        return f"Risks are {extreme}; on average they differ little: {mean.means()}."
+        rest = f" and on average {average}" if mean.off else "; on average they differ little"
+        return f"Risks are {extreme}{rest}: {mean.means()}."
     if mean.off:
-        return f"Risks are too {'high' if mean.direction == 'over' else 'low'}: {mean.means()}."
+        return f"Risks are {average}: {mean.means()}."
     return f"Risks are wrong in parts of their range; on average they differ little: {mean.means()}."
 
 
