@@ -335,6 +335,18 @@ def test_a_headline_about_an_event_speaks_of_risks(power: float, shift: float, s
     assert found.verdict.lens == "binary"
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
+def test_reversed_classes_are_the_headline() -> None:
+    rng = np.random.default_rng(0)
+    risk = rng.beta(2, 2, 500)
+    yes = (rng.random(500) < risk).astype(int)
+    found = report(yes, 1 - risk, purpose="clinical", metrics=["ece"], recalibration=False, level=0.5, n_resamples=20)
+    assert found.verdict.headline.startswith("Accuracy is ")
+    assert found.verdict.headline.endswith(", so the classes look reversed.")
+    assert "; calibration slope -1" in found.verdict.sentence
+    assert ", risks reversed; C statistic 0.2" in found.verdict.sentence
+
+
 @given(st.floats(0, 1), st.floats(0, 1))
 @settings(max_examples=60)
 def test_percents_show_the_difference(first: float, second: float) -> None:

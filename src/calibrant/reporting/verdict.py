@@ -16,6 +16,7 @@ from ..inference.gaps import gap_pvalues, sums_by
 from ..inference.metric_tests import DEFAULT_TESTS
 from ..inference.multiplicity import combine_pvalues
 from ..inference.significance import assess
+from ..input.hints import describe_reversal
 from ..input.predictions import Predictions
 from ..metrics.cumulative.cumulative import null_scale
 from ..util.results import number, percent, pvalue_clause
@@ -164,6 +165,9 @@ def judge(
         sentences += filter(None, [recalibration_sentence(recalibration)])
     elif rejected is False:
         sentences += _reach(reach, mean, tested)
+    reversal = describe_reversal(p)
+    if reversal:
+        sentences.insert(0, sentence(reversal))
     return Verdict(
         sentence=" ".join(sentences),
         headline=sentences[0],
@@ -320,7 +324,8 @@ def _study_sentence(study: ClinicalSummary) -> str:
         measures.append(f"{name} {digits(row.value)}{bounds}")
     slope = study["slope"]
     if slope.high is not None and slope.high < 1:
-        measures[1] += ", risks too extreme"
+        is_negative = slope.value is not None and slope.value < 0
+        measures[1] += ", risks reversed" if is_negative else ", risks too extreme"
     elif slope.low is not None and slope.low > 1:
         measures[1] += ", risks not extreme enough"
     return f"{'; '.join(measures)}."
