@@ -28,6 +28,7 @@ TEXT_HINTS = (
     (r"[+-]?[\d.,]+ ?%", "write probabilities from 0 to 1: 0.7 for 70%"),
     (r"[+-]?\d*,\d+", "write decimals with a point: 0.7 for 0,7"),
     (r"(?i)|-+|\?|n/?a|#n/a|null|none|missing|<na>", "drop or fill these rows"),
+    (r"[^\W\d_][\w -]*", "pass probabilities if these are predicted classes, or code the text as numbers"),
 )
 
 
