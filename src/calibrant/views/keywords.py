@@ -254,6 +254,9 @@ def unknown_keyword(owner: str, keyword: str, value: Any, known: Sequence[str]) 
     elif keyword in ("label", "prob"):
         columns = {"label": "...", "prob": "...", keyword: text}
         hint = f"pass {owner}(Predictions(frame, label={columns['label']}, prob={columns['prob']}))"
+    elif keyword == "groups":
+        by_group = f"evaluate(Predictions(y_true, y_prob, groups={text}), metrics=[...], level=0.95)"
+        hint = f"pass it to Predictions; values by group are those of {by_group}"
     elif keyword in DATA_KEYWORDS:
         hint = f"pass it to Predictions: {owner}(Predictions(y_true, y_prob, {keyword}={text}))"
     elif counterpart and counterpart in (*known, "y_true", "y_prob"):
