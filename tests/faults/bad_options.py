@@ -130,6 +130,7 @@ TABLE: dict[str, Call] = {
             (cal.report, "zzz", 1),
         )
     },
+    "keyword weights of a flexible curve": lambda: cal.figures.flexible_calibration_curve(Y, P, weights=Y),
     "keyword y_proba of ece": lambda: cal.ece(Y, y_proba=P),
     "a metric by position": lambda: cal.assess(Y, P, "ece"),
     "models by position": lambda: cal.compare(Y, P, P),
