@@ -89,6 +89,7 @@ GROUPING: dict[str, dict[str, Any]] = {
     "level 95": {"features": np.arange(400), "level": 95},
     "seed as text": {"features": np.arange(400), "rng": "x"},
     "0 bins": {"features": np.arange(400), "bins": 0},
+    "keyword misspelled": {"features": np.arange(400), "region": 3},
 }
 FORECASTS: dict[str, Call] = {
     "ragged rows": lambda: nees([[1, 2], [3]], [0, 0], [1, 1]),
