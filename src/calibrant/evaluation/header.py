@@ -55,7 +55,7 @@ def _describe_rows(p: Predictions, quantiles: bool) -> dict[str, Any]:
     if p.kind == "multilabel":
         shares = tuple(v.mean(v.raw_outcome) for v in views_of(p, "classwise") if isinstance(v, View))
         return described | {"prevalence": shares}
-    described["prevalence"] = () if p.kind == "confidence" else _class_shares(p)
+    described["prevalence"] = () if p.kind == "confidence" else class_shares(p)
     described["confidence"] = confidence_of(p) if quantiles else None
     view = views_of(p, "top_label")[0]
     assert isinstance(view, View)
@@ -138,7 +138,8 @@ def _standard_errors(views: Sequence[View]) -> list[float]:
     return errors
 
 
-def _class_shares(p: Predictions) -> tuple[float, ...]:
+def class_shares(p: Predictions) -> tuple[float, ...]:
+    """Return the share of each class in the weighted labels."""
     weight = None if p.weight is None else p.weight.astype(np.float64)
     if p.labels is not None:
         share = np.bincount(p.labels, weight, p.k)

@@ -23,7 +23,6 @@ from .models import (
     ONE,
     find_metric,
     grouped_bars,
-    legend_above,
     panels,
     read_models,
     read_predictions,
@@ -114,7 +113,6 @@ class GroupErrorDiagram(Diagram):
         finish(axes[1], label)
         axes[1].yaxis.grid(False)
         axes[1].locator_params(axis="x", nbins=5)
-        legend_above(axes[0])
         return axes
 
 

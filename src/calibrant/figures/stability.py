@@ -28,7 +28,7 @@ from ..views.resolve import resolve
 from ..views.view import VectorView, View
 from .base import DASHED, Diagram, Floats, finish, rows_or_view
 from .canvas import PAPER_WIDTH, Axes, muted
-from .models import Source, find_metric, in_octaves, legend_above, panels, value_or_nan
+from .models import Source, find_metric, in_octaves, panels, value_or_nan
 from .styling import Series, plots, series_of
 
 COLUMNS = ("metric_value", "spread", "low", "high", "by_chance", "chance_low", "chance_high")
@@ -173,7 +173,6 @@ class StabilityDiagram(Diagram):
             ax.plot(x[place], self.metric_value[place], color=look.color, label=label, **ring)
         ax.margins(y=0.2)
         finish(ax, "", self.metric)
-        legend_above(ax)
 
 
 @documents_keywords()

@@ -23,7 +23,6 @@ from .models import (
     by_model,
     find_metric,
     in_octaves,
-    legend_above,
     model_named,
     model_series,
     panels,
@@ -125,7 +124,6 @@ class TopkDiagram(Diagram):
             else:
                 one.locator_params(axis="x", integer=True)
         axes[-1].set_xlabel("k (number of most likely classes)")
-        legend_above(axes[0])
         return axes
 
     def _draw_error(self, ax: Axes, looks: Sequence[Series]) -> None:
