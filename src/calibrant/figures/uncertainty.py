@@ -74,13 +74,6 @@ def standard_errors(rate: Floats, size: Floats) -> Bounds:
     return Bounds(np.maximum(rate - error, 0), np.minimum(rate + error, 1))
 
 
-def effective_sizes(table: BinTable) -> Floats:
-    """Effective number of rows of each bin."""
-    if table.weight_kind != "importance":
-        return table.weight
-    return np.divide(table.weight**2, table.square, out=np.zeros(len(table)), where=table.square > 0)
-
-
 def bin_bounds(
     view: View, table: BinTable, rule: BinningRule, how: str, level: float, n_resamples: int, rng: Any
 ) -> Bounds:
@@ -90,7 +83,10 @@ def bin_bounds(
     if how == "standard_error":
         if table.is_soft:
             raise UndefinedMetricError("uncertainty", "standard errors are not defined for soft labels")
-        return standard_errors(table.rate, effective_sizes(table))
+        size = table.weight
+        if table.weight_kind == "importance":  # the effective number of rows
+            size = np.divide(table.weight**2, table.square, out=np.zeros(len(table)), where=table.square > 0)
+        return standard_errors(table.rate, size)
     cell, count = rule.cells(view)
     groups = Resampler(view, cell)
     drawn = groups.draw(how, n_resamples, rng)

@@ -35,7 +35,7 @@ from .tables import (
 )
 from .templates import environment
 from .verdict import recalibration_sentence
-from .wording import event_of, level_text, mean_name, plain_id, rate_name
+from .wording import event_of, level_text, mean_name, plain_id, rate_name, remark
 
 if TYPE_CHECKING:
     from .building import Report
@@ -256,11 +256,7 @@ def _page_data(sides: Overlay, reports: Sequence[Report]) -> dict[str, Any]:
 def chart_texts(report: Report, lens: str) -> dict[str, str]:
     """Return what the titles of the charts name: both axes of the reliability diagram, and facts of the report."""
     mean, rate = _titles(lens, report.outcome)
-    smooth = (
-        "Kernel regression of the outcome on the score"
-        if report.clinical is None
-        else "Loess of the outcome on the risk"
-    )
+    smooth = remark("kernel" if report.clinical is None else "loess")
     level, least = level_text(report.diagram.level or 0.95), str(report.diagram.min_rows)
     return {"mean": mean, "rate": rate, "smooth": smooth, "level": level, "min_rows": least}
 

@@ -25,7 +25,7 @@ from .content import (
 )
 from .verdict import rounded_up
 from .weaknesses import place_name
-from .wording import lens_text, level_text, mean_name, metric_name, plain_id, rate_name, remark
+from .wording import lens_text, level_text, mean_name, metric_name, plain_id, rate_name, remark, without_ids
 
 if TYPE_CHECKING:
     from ..evaluation.subgroups import Subgroups
@@ -137,7 +137,7 @@ def metric_table(rows: Sequence[MetricRow], level: float | None, outcome: str, n
     def meaning(meaning: str, caution: str, reason: str) -> str:
         if reason:
             return f"No value: {reason}"
-        return f"{meaning} Caution: {caution}." if caution else meaning
+        return without_ids(f"{meaning} Caution: {caution}." if caution else meaning)
 
     columns = (
         text_column("group", "group"),
@@ -286,23 +286,19 @@ def summary_table(summary: ClinicalSummary) -> Table:
     return Table("clinical", (text_column("group", "group"), *columns), rows)
 
 
-def benefit_rows(curve: DecisionCurve) -> list[dict[str, Any]]:
-    """Return the net benefit of the model and of treating all at each threshold."""
-    (model,) = curve.curves
-    columns = {"threshold": curve.threshold, "model": model.net_benefit, "low": model.low, "high": model.high}
-    columns["treat_all"] = curve.treat_all.net_benefit
-    return [dict(zip(columns, map(float, row), strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
 def benefit_table(curve: DecisionCurve) -> Table:
-    """Return the decision curve at every fifth per cent."""
+    """Return the net benefit of the model and of treating all at every fifth per cent."""
+    (model,) = curve.curves
+    rows = np.column_stack([curve.threshold, model.net_benefit, model.low, model.high, curve.treat_all.net_benefit])
+    names = ("threshold", "model", "low", "high", "treat_all")
     columns = (
         Column("threshold", "threshold", number),
         Column("model", "net benefit", number),
         interval_column("low high", curve.level),
         Column("treat_all", "treat all", number),
     )
-    return Table("benefit", columns, [row for row in benefit_rows(curve) if round(100 * row["threshold"]) % 5 == 0])
+    shown = [dict(zip(names, row, strict=True)) for row in rows.tolist() if round(100 * row[0]) % 5 == 0]
+    return Table("benefit", columns, shown)
 
 
 def subgroup_table(groups: Sequence[Subgroup]) -> Table:

@@ -110,6 +110,15 @@ def metric_name(id: str) -> str:
     return name if first in PROPER or not first[1:].islower() else name[0].lower() + name[1:]
 
 
+def without_ids(text: str) -> str:
+    """Return a text of the catalogue with the names of metrics in place of their identifiers.
+
+    >>> without_ids("depends less on the width than `ece`")
+    'depends less on the width than expected calibration error'
+    """
+    return re.sub("`([^`]*)`", lambda match: metric_name(match[1]) if match[1] in catalogue else match[1], text)
+
+
 def plain_id(id: str) -> str:
     """Return an identifier as text, without underscores.
 
