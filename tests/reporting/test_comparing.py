@@ -76,7 +76,7 @@ def test_differences_from_an_infinite_value_are_not_judged() -> None:
         assert (each.difference, each.low, each.pvalue, each.adjusted, each.found) == (np.inf, None, None, None, None)
     assert (third.adjusted, third.found) == (third.pvalue, True)  # adjusted for the one that is tested
     assert found.sentence.endswith("(difference from zero infinite, from flat significant).")
-    assert "| nll | zero minus plain | inf | - | - | no test |" in found.to_markdown()
+    assert "| Negative log likelihood | zero minus plain | inf | - | - | no test |" in found.to_markdown()
     assert "differences from an infinite value cannot be tested" in found.to_markdown()
     assert json.loads(found.to_json())["metrics"][0]["differences"][0]["found"] is None
     both = compare_reports(LABELS, {"a": zero, "b": zero}, metrics=["nll", "brier"])
@@ -192,7 +192,7 @@ def test_an_infinite_loss_names_the_rows_and_gives_way_to_the_brier_score() -> N
     models = {"forest": score, "clipped": score.clip(0.02, 0.98)}
     compared = cal.reporting.compare_reports(label, models, metrics=["nll", "brier"], level=0.5, n_resamples=20)
     assert compared.sentence.startswith("clipped has the lowest Brier score, ")
-    assert compared.sentence.endswith(" The nll of forest is infinite.")
+    assert compared.sentence.endswith(" The negative log likelihood of forest is infinite.")
 
 
 def test_rows_that_make_a_loss_infinite_are_named() -> None:

@@ -38,7 +38,8 @@ def plots(method: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **keywords: P.kwargs) -> T:
         with figure_style():
             axes = method(*args, **keywords)
-            legend_above(axes[0] if isinstance(axes, list) else axes)
+            first: Any = axes[0] if isinstance(axes, list) else axes
+            legend_above(first)
             return axes
 
     lines, start, end = parameter_lines(method.__doc__ or "")
