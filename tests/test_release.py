@@ -146,6 +146,7 @@ def test_pages_carry_the_licences_of_the_libraries_inside_them() -> None:
         "University of Washington",
         "Redistributions in binary form",
         "ISC",
+        "MIT",
         "Mike Bostock",
     ):
         assert text in notice, text

@@ -1,6 +1,6 @@
-/*! The script below draws the charts. It consists of the following libraries, as vl-convert-python bundles them.
+/*! The script below draws the charts. It consists of those of the following libraries that vl-convert-python bundles for it.
 
-Vega and its packages (BSD-3-Clause):
+Vega, Vega-Lite, Vega-Embed, Vega-Themes, Vega-Tooltip and packages of Vega (BSD-3-Clause):
 Copyright (c) 2015-2023, University of Washington Interactive Data Lab. All rights reserved.
 Copyright (c) 2016, Interactive Data Lab and contributors. All rights reserved.
 d3-ease, rw (BSD-3-Clause): Copyright 2010-2026 Mike Bostock; Copyright 2001 Robert Penner. All rights reserved.
@@ -31,7 +31,7 @@ OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE
 OF THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
 
 d3, topojson-client, internmap (ISC): Copyright 2010-2026 Mike Bostock; d3-delaunay (ISC): Copyright 2018-2026 Observable, Inc.;
-delaunator (ISC): Copyright (c) Mapbox
+delaunator (ISC): Copyright (c) Mapbox; semver (ISC): Copyright (c) Isaac Z. Schlueter and Contributors
 
 Permission to use, copy, modify, and/or distribute this software for any purpose
 with or without fee is hereby granted, provided that the above copyright notice
@@ -44,6 +44,28 @@ INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES WHATSOEVER RESULTING FROM LOSS
 OF USE, DATA OR PROFITS, WHETHER IN AN ACTION OF CONTRACT, NEGLIGENCE OR OTHER
 TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE USE OR PERFORMANCE OF
 THIS SOFTWARE.
+
+fast-json-patch (MIT): Copyright (c) 2013, 2014, 2020 Joachim Wester;
+json-stringify-pretty-compact (MIT): Copyright (c) 2014-2022 Simon Lydell
+
+Permission is hereby granted, free of charge, to any person obtaining
+a copy of this software and associated documentation files (the
+'Software'), to deal in the Software without restriction, including
+without limitation the rights to use, copy, modify, merge, publish,
+distribute, sublicense, and/or sell copies of the Software, and to
+permit persons to whom the Software is furnished to do so, subject to
+the following conditions:
+
+The above copyright notice and this permission notice shall be
+included in all copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED 'AS IS', WITHOUT WARRANTY OF ANY KIND,
+EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF
+MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT.
+IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY
+CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT,
+TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE
+SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 
 tslib (0BSD): Copyright (c) Microsoft Corporation. robust-predicates is in the public domain.
 */
