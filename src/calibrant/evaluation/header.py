@@ -141,12 +141,13 @@ def _standard_errors(views: Sequence[View]) -> list[float]:
 def class_shares(p: Predictions) -> tuple[float, ...]:
     """Return the share of each class in the weighted labels."""
     weight = None if p.weight is None else p.weight.astype(np.float64)
-    if p.labels is not None:
+    if p.labels is not None and p.labels.ndim == 1:
         share = np.bincount(p.labels, weight, p.k)
         return tuple((share / share.sum()).tolist())
-    assert p.soft is not None
-    soft = p.soft if p.soft.ndim == 2 else np.column_stack([1 - p.soft, p.soft])
-    return tuple(np.average(soft, axis=0, weights=weight).tolist())
+    labels = p.soft if p.labels is None else p.labels
+    assert labels is not None
+    columns = labels if labels.ndim == 2 else np.column_stack([1 - labels, labels])
+    return tuple(np.average(columns, axis=0, weights=weight).tolist())
 
 
 def _top_k_accuracy(p: Predictions) -> dict[int, float]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..decision.likert import _outside, read_bands
 from ..errors import ArgumentError
-from ..metrics.registry import Metric
+from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import check_options, documents_keywords
@@ -25,7 +25,6 @@ from .labels import fit
 from .models import (
     by_model,
     event_view,
-    find_metric,
     grouped_bars,
     model_named,
     model_series,
@@ -181,7 +180,7 @@ def interval_error_diagram(
     ([2.0, 0.0, 2.0], [0.17, nan, 0.0])
     """
     low, high, titles = spans_of(intervals, names)
-    chosen = find_metric(metric)
+    chosen = catalogue[metric]
     check_options(interval_error_diagram, options, chosen)
     models = read_models(y_true, y_prob, sample_weight, pos_label)
     errors = []

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..input.predictions import Predictions
-from ..metrics.registry import Metric, catalogue
+from ..metrics.registry import catalogue
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, paired_models, resolve, views_of
 from ..views.view import Summary, VectorView, View
@@ -104,11 +104,6 @@ def model_view(who: str, source: Source, lens: str | Lens) -> View:
 def row_weights(view: View | VectorView) -> NDArray[np.float64]:
     """Weight of each row: its count, or its importance scaled to sum to the number of rows."""
     return view.weights * (view.n / view.total) if view.weight_kind == "importance" else view.weights
-
-
-def find_metric(metric: Any) -> Metric:
-    """A metric by identifier or alias, or itself."""
-    return metric if isinstance(metric, Metric) else catalogue[metric]
 
 
 def value_or_nan(metric: Callable[..., float], *views: Any, **options: Any) -> float:
