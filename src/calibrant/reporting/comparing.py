@@ -28,7 +28,7 @@ from .settings import Settings
 from .tables import side_table
 from .verdict import ALPHA
 from .weaknesses import adjust_known
-from .wording import mean_name, rate_name
+from .wording import mean_name, metric_name, rate_name
 
 COMPARED = ("nll", "brier", "smece", "ece")
 MOST_MODELS = 10
@@ -212,7 +212,7 @@ def compare_reports(
     >>> y, good = [0, 1] * 100, [0.2, 0.8] * 100
     >>> found = compare_reports(y, {"good": good, "flat": [0.5] * 200}, metrics=["brier"])
     >>> found.sentence
-    'good has the lowest brier, 0.04000 (difference from flat significant).'
+    'good has the lowest Brier score, 0.04000 (difference from flat significant).'
     """
     for keyword, value in options.items():
         if keyword not in OPTIONS:
@@ -307,7 +307,7 @@ def _differences(parts: Mapping[str, Predictions], settings: Settings) -> tuple[
         f"{name} has an infinite loss: {excluded_outcomes(parts[name]) or 'its differences cannot be tested'}."
         for name in infinite
     ]
-    return compared, [*notes, *(f"{metric.id}: {metric.note}." for metric in compared if metric.note)]
+    return compared, [*notes, *(f"{metric.name}: {metric.note}." for metric in compared if metric.note)]
 
 
 def _compared(parts: Mapping[str, Predictions], metric: Metric, settings: Settings, n_resamples: int) -> ComparedMetric:
@@ -364,5 +364,5 @@ def _best(metrics: tuple[ComparedMetric, ...]) -> str:
         if main is not metrics[0]
         else []
     )
-    reason = f" The {metrics[0].id} of {', '.join(infinite)} is infinite." if infinite else ""
-    return f"{best} has the lowest {main.id}, {number(main.values[best])} (difference {', '.join(others)}).{reason}"
+    reason = f" The {metric_name(metrics[0].id)} of {', '.join(infinite)} is infinite." if infinite else ""
+    return f"{best} has the lowest {metric_name(main.id)}, {number(main.values[best])} (difference {', '.join(others)}).{reason}"
