@@ -7,16 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
-from ..errors import ArgumentError, CalibrantError, ShapeError
+from ..errors import ArgumentError, CalibrantError
 from ..inference.comparison import Comparison, compare
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..recalibration.choosing import rows_summing_to_one
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords, unknown_keyword
-from ..views.resolve import paired_models
+from ..views.resolve import check_paired, paired_models
 from .building import Report, build
 from .content import ComparedDifference, ComparedMetric
 from .forms import Document
@@ -232,7 +230,7 @@ def compare_models(models: Mapping[str, Predictions], settings: Settings, more: 
     """Compare named predictions on the same rows; `more` are further parameters that the provenance states."""
     if not 2 <= len(models) <= MOST_MODELS:
         raise ArgumentError("y_prob", f"expected from 2 to {MOST_MODELS} sets of predictions; got {len(models)}")
-    _check_same_rows(models)
+    check_paired(models)
     reports = tuple(build(p, replace(settings, title=name, metadata={}), dict(more)) for name, p in models.items())
     compared, notes = _differences(models, settings)
     return ReportComparison(
@@ -247,26 +245,6 @@ def compare_models(models: Mapping[str, Predictions], settings: Settings, more: 
         outcome=reports[0].outcome,
         metadata=settings.metadata,
     )
-
-
-def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
-    """Raise where the rows of two models differ."""
-    (first, one), *others = parts.items()
-    for name, other in others:
-        if (other.n, other.k, other.kind) != (one.n, one.k, one.kind):
-            raise ShapeError(
-                "y_prob",
-                f"{first!r} has {one.n} rows of {one.k} classes ({one.kind}) and {name!r} has {other.n} of {other.k} ({other.kind})",
-                "models are compared on the same rows",
-            )
-        for what in ("labels", "soft", "weight"):
-            mine, theirs = getattr(one, what), getattr(other, what)
-            if (mine is None) != (theirs is None) or (mine is not None and not np.array_equal(mine, theirs)):
-                raise ArgumentError(
-                    "y_true",
-                    f"the {'weights' if what == 'weight' else 'labels'} of {first!r} and {name!r} differ; models are compared on "
-                    "the same rows in the same order",
-                )
 
 
 def _sides(reports: tuple[Report, ...]) -> tuple[Side, ...]:
