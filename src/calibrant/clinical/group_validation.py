@@ -23,7 +23,7 @@ from ..errors import (
 from ..evaluation.discrimination import auroc_with_error
 from ..inference.intervals import interval as metric_interval
 from ..inference.means import moments_of, two_sided_quantile
-from ..inference.pooling import METHODS, Method, PooledEstimate, Transform, back, pool_estimates
+from ..inference.pooling import METHODS, Method, PooledEstimate, Transform, back, forth, pool_estimates
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.hints import inside, warn_of_sure_scores
@@ -372,14 +372,6 @@ def _coefficient(metric: str) -> Estimator:
     return estimate
 
 
-# To the scale on which a measure is pooled.
-FORTH: dict[str | None, Callable[[float], float]] = {
-    None: float,
-    "exp": math.log,
-    "expit": lambda value: math.log(value / (1 - value)),
-}
-
-
 class _Validation(NamedTuple):
     """What is estimated in each group and how it is pooled."""
 
@@ -511,7 +503,7 @@ class _Validation(NamedTuple):
             return None
         transform = MEASURES[id].transform
         pooled = pool_estimates(
-            {parts[place].name: FORTH[transform](parts[place].estimates[id].value) for place in used},
+            {parts[place].name: float(forth(parts[place].estimates[id].value, transform)) for place in used},
             [parts[place].estimates[id].standard_error for place in used],
             transform=transform,
             method="reml" if self.method == "one_stage" else cast(Method, self.method),
