@@ -33,12 +33,9 @@ def aurc(judged: Judged, *, rule: AreaRule = "expected") -> float:
         ``"expected"`` averages over k and over all orders of tied confidences, in closed form. ``"integral"`` treats coverage as
         continuous; ``"trapezoid"`` joins the points of the curve by straight lines, as fd-shifts does; ``"torch_uncertainty"`` omits
         coverages below 1/N and breaks ties by row order, as the package of that name does.
-    confidence : array-like of shape (N,), optional
-        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    loss
+    lens
     where
     sample_weight
     pos_label
@@ -97,12 +94,9 @@ def e_aurc(judged: Judged, *, reference: Literal["exact", "asymptotic"] = "exact
     reference : {"exact", "asymptotic"}, default "exact"
         The area of a perfect ranking: for this number of rows, or its limit :math:`r + (1 - r) \ln(1 - r)` for an error rate r, as
         published.
-    confidence : array-like of shape (N,), optional
-        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    loss
+    lens
     where
     sample_weight
     pos_label
@@ -146,12 +140,9 @@ def augrc(judged: Judged) -> float:
     ----------
     y_true
     y_prob
-    confidence : array-like of shape (N,), optional
-        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    loss
+    lens
     where
     sample_weight
     pos_label
@@ -195,12 +186,9 @@ def e_augrc(judged: Judged) -> float:
     ----------
     y_true
     y_prob
-    confidence : array-like of shape (N,), optional
-        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    loss
+    lens
     where
     sample_weight
     pos_label

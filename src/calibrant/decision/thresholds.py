@@ -185,12 +185,10 @@ def choose_threshold(
     grid : array-like, optional
         Candidate thresholds, fixed independently of the labels; by default the confidences that accept 1%, 2%, ..., 100% of the rows,
         all of them if they have few distinct values, and all for ``"conformal"``. For ``"fixed"`` the single threshold to test.
-    confidence : array-like of shape (N,), optional
-        Confidence of each row; by default the predicted probability of the predicted class.
+    confidence
     loss : array-like of shape (N,), optional
         Loss of each row, between 0 and 1; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    lens
     where
     sample_weight
     pos_label

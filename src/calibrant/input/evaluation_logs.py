@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..errors import ArgumentError, ColumnError, InputError, InputWarning, warn_caller
+from ..errors import ArgumentError, ColumnError, InputError
 from .language_models import (
     LENGTHS,
     LETTERS,
@@ -18,6 +18,7 @@ from .language_models import (
     log_files,
     log_records,
     openai_table,
+    predictions_of_answers,
     read_verdict,
     response_table,
     short_fields,
@@ -87,7 +88,7 @@ def read_inspect(path: Any, *, scorer: str | None = None, by: str | None = "task
     >>> predictions.probs.tolist(), predictions.labels.tolist()
     ([0.9], [1])
     """
-    return _predictions(inspect_table(path, scorer), by)
+    return predictions_of_answers(inspect_table(path, scorer), by)
 
 
 def read_helm(path: Any, *, by: str | None = "task") -> Predictions:
@@ -142,13 +143,7 @@ def read_helm(path: Any, *, by: str | None = "task") -> Predictions:
     >>> predictions.probs.tolist(), predictions.labels.tolist()
     ([0.8], [1])
     """
-    return _predictions(helm_table(path), by)
-
-
-def _predictions(table: AnswerTable, by: str | None) -> Predictions:
-    if table.classes is None:
-        warn_caller(InputWarning("path", f"{table.why}; confidences and correctness are read"))
-    return table.predictions(by)
+    return predictions_of_answers(helm_table(path), by)
 
 
 def inspect_table(path: Any, scorer: str | None = None) -> AnswerTable:
