@@ -261,7 +261,7 @@ def test_one_of_several_outputs(form: str, output: Any) -> None:
 @pytest.mark.parametrize(
     ("form", "output", "error", "argument"),
     [
-        ("tuple", None, ArgumentError, "output"),
+        ("tuple", None, InputTypeError, "output"),
         ("tuple", 5, ArgumentError, "output"),
         ("dict", "probs", ArgumentError, "output"),
         ("object", "other", InputTypeError, "output"),

@@ -317,7 +317,9 @@ def find_subgroups(
             share = part.total / float(held_out[candidate.view].weight.sum())
             names = tuple(coded[space.feature[place]].name for place in sorted(candidate.conditions))
             where = space.name(candidate.conditions), names, views[candidate.view].lens
-            listed.append(_subgroup(part, where, share, pvalue, limits(), mask))
+            mean, rate = (float(part.weights @ each) / part.total for each in (part.score, part.outcome))
+            rows = int(part.total) if part.weight_kind == "counts" else part.n
+            listed.append(Subgroup(*where, rows, share, mean, rate, mean - rate, *limits(), pvalue, mask))
     sizes = [int(w.sum()) if p.weight_kind == "counts" else len(w) for w in (weight, tested_weight)]
     resamples = n_resamples if method == "simulation" else 0
     notes = tuple(f"{f.name}: {f.rare} rare categories were not searched" for f in coded if f.rare)
@@ -434,12 +436,3 @@ def _unrejected_gaps(part: View, statistic: Callable[[Any, Any], Any], critical:
         return float(part.weights @ (part.score - expit(logit(score) + found)) / part.total)
 
     return end(-1), end(1)
-
-
-def _subgroup(
-    part: View, where: tuple[str, tuple[str, ...], str], share: float, pvalue: float, limits: Limits, mask: Bools
-) -> Subgroup:
-    """The row of the list for a subgroup, given its name, features and lens, from the rows on which it was tested."""
-    mean, rate = (float(part.weights @ each) / part.total for each in (part.score, part.outcome))
-    rows = int(part.total) if part.weight_kind == "counts" else part.n
-    return Subgroup(*where, rows, share, mean, rate, mean - rate, *limits, pvalue, mask)

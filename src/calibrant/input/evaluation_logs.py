@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -301,24 +301,14 @@ def _confidence_table(fields: Sequence[Record], scored: Sequence[tuple[Any, bool
     return AnswerTable(columns, None, why)
 
 
-# The formats: how a log is read, with what stands behind the colon of --format and the field of the correct answers.
-
-
-def _read_harness(paths: Any, detail: str, label: str | None) -> AnswerTable:
-    if detail and detail not in LENGTHS:
-        choices = f"lm-eval:{', lm-eval:'.join(LENGTHS)}"
-        raise ArgumentError("--format", f"unknown normalization {detail!r}", f"write lm-eval, or {choices}")
-    return harness_table(paths, cast(Any, detail or "none"))
-
-
-def _read_openai(paths: Any, detail: str, label: str | None) -> AnswerTable:
-    choices: Any = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
-    return openai_table(paths, choices, label)
-
-
-READERS: dict[str, Callable[[Any, str, str | None], AnswerTable]] = {
-    "lm-eval": _read_harness,
-    "openai": _read_openai,
-    "inspect": lambda paths, detail, label: inspect_table(paths, detail or None),
-    "helm": lambda paths, detail, label: helm_table(paths),
-}
+def read_log(format: str, paths: Any, detail: str, label: str | None) -> AnswerTable:
+    """The answers in logs of a format, given what stands behind the colon of ``--format`` and the field of the correct answers."""
+    if format == "lm-eval":
+        if detail and detail not in LENGTHS:
+            choices = f"lm-eval:{', lm-eval:'.join(LENGTHS)}"
+            raise ArgumentError("--format", f"unknown normalization {detail!r}", f"write lm-eval, or {choices}")
+        return harness_table(paths, cast(Any, detail or "none"))
+    if format == "openai":
+        choices = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
+        return openai_table(paths, choices, label)
+    return inspect_table(paths, detail or None) if format == "inspect" else helm_table(paths)

@@ -175,10 +175,20 @@ def group_columns(
 
 def from_frame(frame: Any, by: str | Sequence[str], argument: str = "groups") -> Any:
     """Return the groupings by columns of a frame; a list with one text for each row holds the groups themselves."""
+    import narwhals.stable.v2 as nw
+
     names = column_names(frame) or ()
     if not isinstance(by, str) and not all(name in names for name in by) and len(by) == _rows(frame):
         return by
-    return group_columns(by, names, lambda name: _column_of(frame, name, argument), argument)
+
+    def read_column(name: str) -> Any:
+        """Return a column as an array; None in place of missing values, where there are any."""
+        series = nw.from_native(pick_columns(frame, name, argument), series_only=True, allow_series=True)
+        if series.is_null().any():
+            return np.array([None if is_missing(value) else value for value in series.to_list()], dtype=object)
+        return column(series.to_native(), argument).array
+
+    return group_columns(by, names, read_column, argument)
 
 
 def _rows(frame: Any) -> int | None:
@@ -186,16 +196,6 @@ def _rows(frame: Any) -> int | None:
         return len(frame)
     except TypeError:  # a lazy frame
         return None
-
-
-def _column_of(frame: Any, name: str, argument: str) -> Any:
-    """Return a column as an array; None in place of missing values, where there are any."""
-    import narwhals.stable.v2 as nw
-
-    series = nw.from_native(pick_columns(frame, name, argument), series_only=True, allow_series=True)
-    if series.is_null().any():
-        return np.array([None if is_missing(value) else value for value in series.to_list()], dtype=object)
-    return column(series.to_native(), argument).array
 
 
 def _evaluate_expressions(

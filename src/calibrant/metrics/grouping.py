@@ -452,8 +452,10 @@ def grouping_loss(
     divided = partition.regions > len(np.unique(partition.owner))
     pvalue = low = high = math.nan
     if n_resamples:
-        outcomes = permuted(sample, partition.part // count, generator)
-        pvalue = _permutation_pvalue(sample, partition, found.explained, islice(outcomes, n_resamples), n_resamples)
+        outcomes = islice(permuted(sample, partition.part // count, generator), n_resamples)
+        null = [explained(sample.weight, each, partition) for each in track(outcomes, "permutations", n_resamples)]
+        # Permutations with the same value differ from it by rounding.
+        pvalue = (1 + sum(one >= found.explained - 1e-12 for one in null)) / (1 + n_resamples)
         if divided and n_resamples >= least_resamples(level):
             low, high = _interval(sample, partition, level, n_resamples, generator)
     return GroupingLoss(
@@ -532,15 +534,6 @@ def _sample(predictions: Predictions, lens: str | Lens) -> tuple[Sample, View]:
     rows = np.repeat(np.arange(view.n), view.weights.astype(np.intp))
     score, outcome, _, features = (each[rows] for each in values)
     return Sample(score, outcome, np.ones(len(rows)), features), View(score, outcome.astype(np.uint8), lens=view.lens)
-
-
-def _permutation_pvalue(
-    sample: Sample, partition: Partition, value: float, outcomes: Iterator[Floats], count: int
-) -> float:
-    """Return the p-value of an explained variance from so many permutations of the outcomes."""
-    null = [explained(sample.weight, outcome, partition) for outcome in track(outcomes, "permutations", count)]
-    # Permutations with the same value differ from it by rounding.
-    return (1 + sum(one >= value - 1e-12 for one in null)) / (1 + count)
 
 
 def _interval(sample: Sample, partition: Partition, level: float, n_resamples: int, rng: Any) -> tuple[float, float]:

@@ -116,8 +116,8 @@ def _test(db: Transaction, settings: Settings, window: Window, clock: int | None
         db.save_stream(stream._replace(eprocess=process.to_dict(), detector=detector.to_dict()))
         if process.rejected and not before.rejected:
             past = labelled_windows(db, settings, part.stream, clock, 0)
-            words, onset = _dated(process.verdict, past, settings)
-            db.add_event(part.place, part.stream, "calibration", process.value, words, onset)
+            sentence, onset = _dated(process.verdict, past, settings)
+            db.add_event(part.place, part.stream, "calibration", process.value, sentence, onset)
         if detector.alarmed:
             _note_change(db, settings, part, detector, clock)
     db.save_window(db.window(window.place)._replace(tested=1))
@@ -133,15 +133,15 @@ def _note_change(db: Transaction, settings: Settings, part: Part, detector: EDet
         if before and past and goes_on([s for _, s in before], [s for _, s in past], detector.run_length):
             change = locate_change([sketch for _, sketch in past])
             since = [sketch for _, sketch in past[change.index :]]
-            words = f"The change with estimated onset {settings.rule.name(onset)} continues: {_described(change.alternative, since)}."
-            db.add_event(part.place, part.stream, "change", detector.run_length, words, onset, seen)
+            sentence = f"The change with estimated onset {settings.rule.name(onset)} continues: {_described(change.alternative, since)}."
+            db.add_event(part.place, part.stream, "change", detector.run_length, sentence, onset, seen)
             return
-    words = (
+    sentence = (
         f"Calibration lost: the change detector reached {number(detector.run_length)}, which under calibration occurs "
         f"at most once per {number(detector.run_length)} windows on average."
     )
-    words, onset = _dated(words, past, settings)
-    db.add_event(part.place, part.stream, "change", detector.run_length, words, onset)
+    sentence, onset = _dated(sentence, past, settings)
+    db.add_event(part.place, part.stream, "change", detector.run_length, sentence, onset)
 
 
 def _finite(value: float) -> float | None:
@@ -159,14 +159,14 @@ def labelled_windows(
     return [(place, sketch) for place, sketch in rows if sketch.n]
 
 
-def _dated(words: str, past: list[tuple[int, Sketch]], settings: Settings) -> tuple[str, int | None]:
+def _dated(sentence: str, past: list[tuple[int, Sketch]], settings: Settings) -> tuple[str, int | None]:
     """Text of an alarm with the estimated onset of the change, and the window of the onset."""
     if not past:
-        return words, None
+        return sentence, None
     change = locate_change([sketch for _, sketch in past])
     onset = past[change.index][0]
     since = [sketch for _, sketch in past[change.index :]]
-    return f"{words} Estimated onset {settings.rule.name(onset)}: {_described(change.alternative, since)}.", onset
+    return f"{sentence} Estimated onset {settings.rule.name(onset)}: {_described(change.alternative, since)}.", onset
 
 
 def _described(alternative: str, since: list[Sketch]) -> str:
@@ -185,7 +185,7 @@ def _described(alternative: str, since: list[Sketch]) -> str:
     return f"{names[0]} {percent(predicted)}, {names[1]} {percent(observed)}; {meaning} ({alternative})"
 
 
-def drift_alarms(found: Mapping[str, ScoreFindings], alpha: float) -> list[tuple[str, str, float, str]]:
+def drift_alarms(findings_of: Mapping[str, ScoreFindings], alpha: float) -> list[tuple[str, str, float, str]]:
     """Stream, kind, p-value and text where the scores of one window have drifted, adjusted for distances, streams and scores (Holm).
 
     Predictions and out-of-distribution scores of all streams are one family: the probability of any false alarm in a window is at most
@@ -196,7 +196,7 @@ def drift_alarms(found: Mapping[str, ScoreFindings], alpha: float) -> list[tuple
     """
     best = {}
     shown: dict[tuple[str, str], str] = {}
-    for stream, findings in found.items():
+    for stream, findings in findings_of.items():
         drifts = {"scores": findings.drift, **{f"{OOD}{score.name}": score.drift for score in findings.ood}}
         shown |= {(stream, f"{OOD}{score.name}"): f"{score.change}; " for score in findings.ood}
         for kind, drift in drifts.items():

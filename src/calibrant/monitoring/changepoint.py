@@ -132,8 +132,8 @@ class EDetector(Record):
         return {"window": list(self.alarms)}
 
     def _title(self) -> str:
-        found = f"{len(self.alarms)} alarms" if len(self.alarms) != 1 else "1 alarm"
-        return f"{self.kind} detector: {found} in {several(self.windows, 'window')}; at most one false alarm per {number(self.run_length)} windows on average"
+        alarms = f"{len(self.alarms)} alarms" if len(self.alarms) != 1 else "1 alarm"
+        return f"{self.kind} detector: {alarms} in {several(self.windows, 'window')}; at most one false alarm per {number(self.run_length)} windows on average"
 
 
 def start_detector(
@@ -197,8 +197,8 @@ def _log_evalues(windows: Sequence[Sketch | View], alternatives: Alternatives) -
     """Logarithm of the e-value of each window and alternative, (windows, members)."""
     counted = [as_counted(window) for window in windows]
     nothing = np.zeros(len(alternatives.names))
-    found = [alternatives.log_evalues(data, Memory.fresh()) if data.total else nothing for data in counted]
-    return np.minimum(np.array(found), HUGE)
+    values = [alternatives.log_evalues(data, Memory.fresh()) if data.total else nothing for data in counted]
+    return np.minimum(np.array(values), HUGE)
 
 
 def _onset(logs: Floats) -> tuple[int, int | None]:

@@ -127,8 +127,10 @@ class DriftResult(Record):
         return {**super()._fields(), "rejected": self.rejected, **self.details}
 
     def _title(self) -> str:
-        found = f"{NAMES[self.statistic]} {number(self.value)}, critical value {number(self.threshold)} at level {self.alpha:g}"
-        return f"{self.verdict}\n  {found}\n  p-value {pvalue_text(self.pvalue, self.least_pvalue)} by {self.method}"
+        statistic = f"{NAMES[self.statistic]} {number(self.value)}, critical value {number(self.threshold)} at level {self.alpha:g}"
+        return (
+            f"{self.verdict}\n  {statistic}\n  p-value {pvalue_text(self.pvalue, self.least_pvalue)} by {self.method}"
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -431,36 +433,36 @@ def lay_on_cells(reference: Any, window: Any, who: str) -> Cells:
 
 def distances(names: Sequence[str], value: Floats, reference: Floats, window: Floats) -> Floats:
     """The distances between reference rows (R, C) and window rows (R, C) in cells of these values (C,); one column per name."""
-    found: dict[str, Floats] = {}
+    statistic: dict[str, Floats] = {}
     if not {"psi", "jensen_shannon"}.isdisjoint(names):
         old, new = _bin_tables(reference, window)
         used = old + new > 0
         p, q = (_shares(rows + SMOOTHING * used) for rows in (old, new))
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(used, (q - p) * (np.log(q) - np.log(p)), 0)
-        found |= {"psi": terms.sum(axis=1), "jensen_shannon": _jensen_shannon(old, new)}
+        statistic |= {"psi": terms.sum(axis=1), "jensen_shannon": _jensen_shannon(old, new)}
     if not {"psi", "jensen_shannon"}.issuperset(names):
-        found |= _gap_distances(names, value, _shares(reference) - _shares(window))
-    return np.column_stack([found[name] for name in names])
+        statistic |= _gap_distances(names, value, _shares(reference) - _shares(window))
+    return np.column_stack([statistic[name] for name in names])
 
 
 def _gap_distances(names: Sequence[str], value: Floats, gap: Floats) -> dict[str, Floats]:
     """The distances that follow from the differences of shares, which are overwritten."""
-    found: dict[str, Floats] = {}
+    statistic: dict[str, Floats] = {}
     if "mean_shift" in names:
-        found["mean_shift"] = np.abs(gap @ value)
+        statistic["mean_shift"] = np.abs(gap @ value)
     if {"energy_distance", "ks_2samp", "wasserstein"}.isdisjoint(names):
-        return found
+        return statistic
     np.cumsum(gap, axis=1, out=gap)
     width = np.diff(value)
     if "energy_distance" in names:
-        found["energy_distance"] = 2 * np.square(gap[:, :-1]) @ width
+        statistic["energy_distance"] = 2 * np.square(gap[:, :-1]) @ width
     np.abs(gap, out=gap)
     if "ks_2samp" in names:
-        found["ks_2samp"] = gap.max(axis=1)
+        statistic["ks_2samp"] = gap.max(axis=1)
     if "wasserstein" in names:
-        found["wasserstein"] = gap[:, :-1] @ width
-    return found
+        statistic["wasserstein"] = gap[:, :-1] @ width
+    return statistic
 
 
 def values_of(cells: Cells, names: Sequence[str]) -> Floats:
@@ -510,14 +512,14 @@ def signed_extremes(cells: Cells) -> dict[str, float]:
     """Largest differences of the cumulative shares in both directions, their location, and a bound for sketches."""
     old, new = cells.reference / cells.reference.sum(), cells.window / cells.window.sum()
     gap = np.cumsum(old - new)
-    found = {
+    statistic = {
         "higher": float(max(gap.max(), 0.0)),
         "lower": float(max(-gap.min(), 0.0)),
         "at": float(cells.value[np.argmax(np.abs(gap))]),
     }
     if cells.gridded:
-        found["at_most"] = min(1.0, float(np.abs(gap).max() + np.maximum(old, new).max()))
-    return found
+        statistic["at_most"] = min(1.0, float(np.abs(gap).max() + np.maximum(old, new).max()))
+    return statistic
 
 
 def effect_words(name: str, value: float, cells: Cells) -> str:

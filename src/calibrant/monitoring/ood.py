@@ -52,12 +52,12 @@ class OodScale(NamedTuple):
 
 def scales_of(scores: Mapping[str, Floats]) -> tuple[OodScale, ...]:
     """Return the scale of each score from its reference values."""
-    found = []
+    scales = []
     for name, values in scores.items():
         low, centre, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
         spread = (high - low) / 2 or float(np.std(values)) or max(abs(centre), 1.0)
-        found.append(OodScale(name, centre, spread))
-    return tuple(found)
+        scales.append(OodScale(name, centre, spread))
+    return tuple(scales)
 
 
 def read_ood(ood: Any, n: int) -> dict[str, Floats]:
@@ -74,12 +74,12 @@ def read_ood(ood: Any, n: int) -> dict[str, Floats]:
         named = {NAME: ood}
     if not named:
         raise InputError("ood", "has no scores", "pass one array, or a mapping from names to arrays")
-    found = {}
+    scores = {}
     for name, values in named.items():
         if not isinstance(name, str) or not name:
             raise InputTypeError("ood", f"names of scores must be text; got {name!r}")
-        found[name] = _checked(name, values, n)
-    return found
+        scores[name] = _checked(name, values, n)
+    return scores
 
 
 def _checked(name: str, values: Any, n: int) -> Floats:
@@ -88,13 +88,13 @@ def _checked(name: str, values: Any, n: int) -> Floats:
         problem = f"expected one number for each of {n} rows of {name!r}; got shape {array.shape}"
         raise ShapeError("ood", problem, 'pass several scores as {"energy": ..., "distance": ...}')
     missing = missing_rows(values, texts=False)
-    found = numbers(np.where(missing, 0, array) if missing.any() else array, "ood").astype(np.float64)
-    bad = missing | ~np.isfinite(found)
+    entries = numbers(np.where(missing, 0, array) if missing.any() else array, "ood").astype(np.float64)
+    bad = missing | ~np.isfinite(entries)
     if bad.any():
         row = int(np.argmax(bad))
-        problem = f"missing value of {name!r}" if missing[row] else f"{name!r} is {found[row]}"
+        problem = f"missing value of {name!r}" if missing[row] else f"{name!r} is {entries[row]}"
         raise InputError("ood", problem, "drop or fill these rows", row=row, count=int(bad.sum()))
-    return found
+    return entries
 
 
 def watched_ood(ood: Any, scales: tuple[OodScale, ...], n: int) -> Floats:
@@ -110,12 +110,12 @@ def watched_ood(ood: Any, scales: tuple[OodScale, ...], n: int) -> Floats:
             "ood", "this monitor was created without out-of-distribution scores", "drop ood or create a new monitor"
         )
     single = not isinstance(ood, Mapping) and not is_frame(ood)
-    found = read_ood({names[0]: ood} if single and len(names) == 1 else ood, n)
-    for name in (*found, *names):
-        if name not in names or name not in found:
+    scores = read_ood({names[0]: ood} if single and len(names) == 1 else ood, n)
+    for name in (*scores, *names):
+        if name not in names or name not in scores:
             problem = f"{name!r} is missing" if name in names else f"unknown score {name!r}"
             raise InputError("ood", problem, f"this monitor watches {listed}")
-    return np.column_stack([found[name] for name in names])
+    return np.column_stack([scores[name] for name in names])
 
 
 @dataclass(frozen=True, repr=False)

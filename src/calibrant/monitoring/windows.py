@@ -245,10 +245,10 @@ def read_times(when: Any, n: int) -> Whole:
     """
     if not isinstance(when, (list, tuple)) and np.ndim(when) == 0:
         return np.full(n, read_time(when), np.int64)
-    found = _times(when, "when")
-    if found.shape != (n,):
-        raise ShapeError("when", f"expected {n} times, one for each row; got {len(found)}")
-    return found
+    times = _times(when, "when")
+    if times.shape != (n,):
+        raise ShapeError("when", f"expected {n} times, one for each row; got {len(times)}")
+    return times
 
 
 def _times(when: Any, argument: str) -> Whole:

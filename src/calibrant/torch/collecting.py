@@ -22,7 +22,7 @@ from ..util.results import Result
 from ..util.texts import parameter_texts
 from ..views.keywords import documents_keywords
 from .ensembles import Moments, dropout_active, groups_of, is_several, read_seed
-from .outputs import Output, Unpack, arguments, chosen_output, label_tensor, moved, own_copy, unpacked
+from .outputs import Output, Unpack, arguments, chosen_output, label_tensor, own_copy, split_batch, to_device
 from .rows import as_classes, at_least_single, read_labels
 
 
@@ -209,10 +209,10 @@ def _run(model: Any, number: int, batch: Any, output: Output, unpack: Unpack) ->
     """Logits and labels of a batch, which is moved to the device of the model."""
     if not callable(model):
         raise InputTypeError("model", f"must be a module or a function; got {type(model).__name__}")
-    inputs, raw_labels = unpacked(batch, unpack, number)
+    inputs, raw_labels = split_batch(batch, unpack, number)
     # Copied, in this order: loaders may reuse one buffer, and models may write into inputs and earlier outputs.
     labels = label_tensor(raw_labels, number)
-    positional, named = arguments(moved(inputs, _device_of(model)))
+    positional, named = arguments(to_device(inputs, _device_of(model)))
     with torch.no_grad():
         logits = own_copy(as_classes(chosen_output(model(*positional, **named), output)))
     if labels.numel() != len(logits):
