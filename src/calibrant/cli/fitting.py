@@ -73,19 +73,19 @@ def run_fit(file: str, *, out: str, preprocessing: str | None, as_json: bool, **
     """
     source = Source.take(file, options)
     p = source.read() if not is_sketch(file) else read_sketches((file,), source)
-    found = fit_calibrator(p, **options)
-    path = save(found.calibrator, out, preprocessing=preprocessing)
+    fitted = fit_calibrator(p, **options)
+    path = save(fitted.calibrator, out, preprocessing=preprocessing)
     if as_json:
-        print_json({"calibrant": __version__, "file": file, **found.to_dict(), "calibrator": str(path)})
+        print_json({"calibrant": __version__, "file": file, **fitted.to_dict(), "calibrator": str(path)})
         return
-    print_lines(repr(found).split("\n"))
+    print_lines(repr(fitted).split("\n"))
     positive = positive_class(p) if isinstance(p, Predictions) else ""
     classes = f"; positive class {positive}" if positive else ""
     print_lines(
         [
             "",
-            f"Wrote {path}: {type(found.calibrator).__name__}, fitted on {found.n:,} rows{classes}.",
-            *(["It leaves the probabilities unchanged."] if found.method == "none" else []),
+            f"Wrote {path}: {type(fitted.calibrator).__name__}, fitted on {fitted.n:,} rows{classes}.",
+            *(["It leaves the probabilities unchanged."] if fitted.method == "none" else []),
         ]
     )
 

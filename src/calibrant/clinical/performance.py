@@ -462,13 +462,13 @@ def _likelihoods(view: View) -> dict[str, float]:
     contradicted = bool((groups.events[groups.score <= 0] > 0).any() or (groups.others[groups.score >= 1] > 0).any())
     own = -math.inf if contradicted else _log_likelihood(inner, logit(inner.score))
     ratio = 2 * (own - null)
-    found = {"d_chi2": ratio, "d": (ratio - 1) / n, "d_p": _chi2_p(ratio, 1)}
-    found["r2"] = -math.inf if contradicted else -math.expm1(-ratio / n) / -math.expm1(2 * null / n)
+    statistics = {"d_chi2": ratio, "d": (ratio - 1) / n, "d_p": _chi2_p(ratio, 1)}
+    statistics["r2"] = -math.inf if contradicted else -math.expm1(-ratio / n) / -math.expm1(2 * null / n)
     best, freedom = _recalibrated(inner)
     gain = math.inf if contradicted else max(0.0, 2 * (best - own))
-    found |= {"u_chi2": gain, "u": (gain - freedom) / n, "u_p": _chi2_p(gain, freedom)}
-    found["q"] = found["d"] - found["u"]
-    return found
+    statistics |= {"u_chi2": gain, "u": (gain - freedom) / n, "u_p": _chi2_p(gain, freedom)}
+    statistics["q"] = statistics["d"] - statistics["u"]
+    return statistics
 
 
 def _inside(groups: Groups) -> Groups:
@@ -519,10 +519,10 @@ def _ratios(view: View) -> dict[str, float]:
 
 def _regressed(view: View) -> View:
     """Return the rows of the logistic regressions, whose risk is neither 0 nor 1."""
-    found = inside(view)
-    if found.n == 0:
+    inner = inside(view)
+    if inner.n == 0:
         raise UndefinedMetricError("y_prob", "every risk is 0 or 1")
-    return found
+    return inner
 
 
 def _intercept(view: View) -> dict[str, float]:

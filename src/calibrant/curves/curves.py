@@ -663,12 +663,12 @@ def knots_of(groups: Groups, knots: int | Sequence[float], x: Floats, ends: tupl
         inner = quantiles(groups, x, np.arange(1, check_whole(knots, "knots", 0) + 1) / (int(knots) + 1))
         return np.unique(np.concatenate([[ends[0]], inner, [ends[1]]]))
     try:
-        given = np.asarray(knots, dtype=np.float64)
+        places = np.asarray(knots, dtype=np.float64)
     except (TypeError, ValueError):
-        given = np.empty(0)
-    if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
+        places = np.empty(0)
+    if places.ndim != 1 or len(places) < 2 or not np.isfinite(places).all() or (np.diff(places) <= 0).any():
         raise ArgumentError("knots", f"must be a non-negative integer or increasing numbers; got {knots!r}")
-    return given
+    return places
 
 
 def spline(view: View, knots: int = 6) -> Interpolated:

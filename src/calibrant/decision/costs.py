@@ -268,11 +268,11 @@ def _realised(view: VectorView, table: Floats, action: NDArray[np.intp]) -> Floa
 def _policy(policy: Any, source: Predictions, table: Floats) -> NDArray[np.intp] | None:
     if policy is None:
         return np.asarray(source.predicted, dtype=np.intp) if table.shape[1] >= source.k else None
-    given = finite_column(policy, "policy", source.n, source.kept)
-    bad = given[~((given == np.floor(given)) & (given >= 0) & (given < table.shape[1]))]
+    actions = finite_column(policy, "policy", source.n, source.kept)
+    bad = actions[~((actions == np.floor(actions)) & (actions >= 0) & (actions < table.shape[1]))]
     if len(bad):
         raise ArgumentError("policy", f"actions must be integers from 0 to {table.shape[1] - 1}; got {bad[0]:g}")
-    return given.astype(np.intp)
+    return actions.astype(np.intp)
 
 
 @dataclass(frozen=True, repr=False)

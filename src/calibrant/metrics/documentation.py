@@ -94,13 +94,13 @@ class Example(NamedTuple):
 @cache
 def formula_texts() -> dict[str, FormulaText]:
     """The formula text of each metric by its identifier."""
-    found: dict[str, FormulaText] = {}
+    texts: dict[str, FormulaText] = {}
     for path in sorted((HERE / "formulas").glob("*.md")):
         parts = re.split(r"^## (\w+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
         for id, text in zip(parts[::2], parts[1::2], strict=True):
             use, formula, remarks = text.split("$$")
-            found[id] = FormulaText(use.strip(), formula.strip("\n"), remarks.strip())
-    return found
+            texts[id] = FormulaText(use.strip(), formula.strip("\n"), remarks.strip())
+    return texts
 
 
 def explain_symbols(text: str) -> str:
@@ -149,8 +149,8 @@ def example_of(metric: Metric) -> Example:
 def reached_by(metric: Metric) -> str:
     """Which forecasts attain the ideal value, in words that follow "attained by"."""
     if metric.info.ideal_for == "calibrated":
-        given = {"groups": " in every group", "features": " given the features"}
-        return f"calibrated forecasts{''.join(given.get(need, '') for need in metric.needs)} up to sampling noise"
+        conditions = {"groups": " in every group", "features": " given the features"}
+        return f"calibrated forecasts{''.join(conditions.get(need, '') for need in metric.needs)} up to sampling noise"
     if metric.info.ideal_for == "nothing":
         return "no class of forecasts in general: calibrated forecasts need not attain it"
     # A mean of losses over rows is 0 only where each of them is; single rows may attain an infinite ideal.
@@ -218,9 +218,9 @@ def signature_of(metric: Metric) -> list[str]:
     shown.insert(2, "*")
     start = f"{metric.id}("
     # Not one break inside an argument: spaces of defaults are none that a line may end at.
-    words = ", ".join(word.replace(" ", "\0") for word in shown)
+    arguments = ", ".join(word.replace(" ", "\0") for word in shown)
     lines = textwrap.wrap(
-        f"{start}{words})",
+        f"{start}{arguments})",
         WIDTH,
         subsequent_indent=" " * min(len(start), 8),
         break_long_words=False,

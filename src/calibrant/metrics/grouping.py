@@ -232,7 +232,7 @@ def split_features(sample: Sample, cell: Cells, count: int, folds: int, regions:
     fold = np.empty(n, np.intp)
     order = np.lexsort((rng.permutation(n), cell))  # folds are balanced within each bin
     fold[order] = np.arange(n) % folds
-    part, found = fold * count + cell, np.empty(n, np.intp)
+    part, part_region = fold * count + cell, np.empty(n, np.intp)
     owner: list[int] = []
     rows_of = [np.flatnonzero(cell == place) for place in range(count)]
     for held in range(folds):
@@ -245,9 +245,9 @@ def split_features(sample: Sample, cell: Cells, count: int, folds: int, regions:
             residual = _Line(seen, seen.weight, np.zeros(len(train), np.intp), 1).residual
             tree = Tree(seen.features, residual, seen.weight, most)
             leaf = _merged(tree.leaves(sample.features[test]))
-            found[test] = len(owner) + leaf
+            part_region[test] = len(owner) + leaf
             owner += [held * count + place] * (int(leaf.max(initial=-1)) + 1)
-    return Partition(cell, count, part, folds * count, found, len(owner), np.array(owner, np.intp))
+    return Partition(cell, count, part, folds * count, part_region, len(owner), np.array(owner, np.intp))
 
 
 def _merged(leaf: Cells) -> Cells:
@@ -446,27 +446,27 @@ def grouping_loss(
     sample, cell = Sample(*(values[order] for values in sample)), cell[order]
     generator = _generator(rng, sample)
     partition = split_features(sample, cell, count, folds, regions, generator)
-    found = estimate(sample, partition)
+    terms = estimate(sample, partition)
     value = float(sample.weight @ np.square(sample.score - sample.outcome) / sample.weight.sum())
-    grouping = found.explained - found.induced
+    grouping = terms.explained - terms.induced
     divided = partition.regions > len(np.unique(partition.owner))
     pvalue = low = high = math.nan
     if n_resamples:
         outcomes = islice(permuted(sample, partition.part // count, generator), n_resamples)
         null = [explained(sample.weight, each, partition) for each in track(outcomes, "permutations", n_resamples)]
         # Permutations with the same value differ from it by rounding.
-        pvalue = (1 + sum(one >= found.explained - 1e-12 for one in null)) / (1 + n_resamples)
+        pvalue = (1 + sum(one >= terms.explained - 1e-12 for one in null)) / (1 + n_resamples)
         if divided and n_resamples >= least_resamples(level):
             low, high = _interval(sample, partition, level, n_resamples, generator)
     return GroupingLoss(
         "brier",
         view.lens,
         value,
-        found.calibration,
+        terms.calibration,
         grouping,
-        value - found.calibration - grouping,
-        found.explained,
-        found.induced,
+        value - terms.calibration - grouping,
+        terms.explained,
+        terms.induced,
         pvalue,
         low,
         high,
