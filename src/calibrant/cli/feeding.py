@@ -119,8 +119,8 @@ def init(store: str, **options: Any) -> None:
 
     The names of columns are stored, so that update and labels need none.
     """
-    made, dropped = create_monitor(store, options)
-    print_lines([repr(made), *([] if dropped is None else [str(dropped)])])
+    monitor, dropped = create_monitor(store, options)
+    print_lines([repr(monitor), *([] if dropped is None else [str(dropped)])])
 
 
 @options.command("update")

@@ -74,7 +74,7 @@ class Source:
         """The predictions of each choice of columns of the same rows, with the classes in the order of the first."""
         parts = _load(self, several)
         _order_classes(parts, named=self.classes is not None)
-        found = []
+        results = []
         for index, keywords in enumerate(parts):
             by_place, label = keywords.pop("by_place"), keywords.pop("label_name")
             if by_place and not index and self.classes is None and self.pos_label is None:
@@ -82,8 +82,8 @@ class Source:
             keywords |= {"normalize": self.normalize, "clip": self.clip}
             predictions = Predictions(**named_classes(keywords, self.classes, self.pos_label))
             predictions.label_name = label
-            found.append(predictions)
-        return found
+            results.append(predictions)
+        return results
 
     def read_features(self, names: str, data: Predictions) -> dict[str, Any]:
         """Columns of features of the rows of predictions from this source; missing values are masked."""

@@ -58,10 +58,10 @@ class TrainingRows:
         classes = _classes(labels)
         code = {name: place for place, name in enumerate(classes)}
         codes = np.fromiter((code[value] for value in labels.tolist()), np.int64, len(labels))
-        found, _ = one_group_column(groups, len(labels), "clusters")
-        if found is not None and found.max() < 1:
+        clusters, _ = one_group_column(groups, len(labels), "clusters")
+        if clusters is not None and clusters.max() < 1:
             raise ArgumentError("groups", "holds a single cluster", "leave groups out")
-        return cls(X, take, labels, codes, classes, found)
+        return cls(X, take, labels, codes, classes, clusters)
 
     def predictions(self, probs: Floats, rows: Any = slice(None)) -> Predictions:
         return Predictions(self.codes[rows], probs[rows])

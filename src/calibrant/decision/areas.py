@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -221,10 +222,9 @@ def area_of(judged: Judged, area: Area) -> float:
 
 def _area(area: str, steps: Steps, best: Steps | None) -> float:
     """The area under the curve, minus that of a perfect ranking where one is given."""
-    found = _augrc(steps) if area.endswith("augrc") else _aurc(steps, "expected")
-    if best is None:
-        return found
-    return max(0.0, found - (_augrc(best) if area.endswith("augrc") else _aurc(best, "expected")))
+    area_of_steps = _augrc if area.endswith("augrc") else partial(_aurc, rule="expected")
+    value = area_of_steps(steps)
+    return value if best is None else max(0.0, value - area_of_steps(best))
 
 
 def resampled_areas(judged: Judged, area: Area, count: int, seed: int) -> Floats:

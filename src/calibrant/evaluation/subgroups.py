@@ -145,14 +145,14 @@ class Subgroups(Result):
 
     def _title(self) -> str:
         count = len(self.subgroups)
-        found = f"{several(count, 'subgroup') if count else 'No subgroup'} with a statistically significant gap"
+        result = f"{several(count, 'subgroup') if count else 'No subgroup'} with a statistically significant gap"
         others = f"{several(self.candidates - count, 'other')} tested"
         if self.method == "split":
             how = f"found on {several(self.n, 'row')}, tested on the other {self.n_tested:,}, p-values adjusted by Bonferroni's method"
         else:
             how = f"found and tested on {several(self.n, 'row')}, p-values from {self.n_resamples:,} searches with simulated labels"
         searched = f"{several(self.searched, 'conjunction')} searched"
-        return f"{found} at {100 * self.alpha:g}%; {others}\n  {searched}: {how}"
+        return f"{result} at {100 * self.alpha:g}%; {others}\n  {searched}: {how}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         if not self.subgroups:
@@ -432,7 +432,7 @@ def _unrejected_gaps(part: View, statistic: Callable[[Any, Any], Any], critical:
 
         # The test of the scores themselves is that without a shift, so that zero is on the right side of each end.
         start, stop = (0.0, MOST_SHIFT) if beyond(0.0) > 0 else (-MOST_SHIFT, 0.0)
-        found = brentq(beyond, start, stop) if beyond(start) > 0 > beyond(stop) else (stop if start == 0 else start)
-        return float(part.weights @ (part.score - expit(logit(score) + found)) / part.total)
+        root = brentq(beyond, start, stop) if beyond(start) > 0 > beyond(stop) else (stop if start == 0 else start)
+        return float(part.weights @ (part.score - expit(logit(score) + root)) / part.total)
 
     return end(-1), end(1)

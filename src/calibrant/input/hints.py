@@ -65,9 +65,9 @@ def hint_at_mistakes(p: Predictions, tolerance: float) -> None:
         )
         return
     if p.labels is not None and p.kind in ("binary", "multiclass"):
-        found = _reversed_accuracy(p)
-        if found is not None:
-            accuracy, confidence = found
+        reversed_accuracy = _reversed_accuracy(p)
+        if reversed_accuracy is not None:
+            accuracy, confidence = reversed_accuracy
             warn_caller(
                 ReversedClassesWarning(
                     "y_prob",

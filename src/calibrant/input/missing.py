@@ -161,9 +161,9 @@ def _as_plain_array(value: Any) -> NDArray[Any]:
                 array[row] = entry
         return array
     if not isinstance(value, np.ndarray) and type(value).__module__.split(".")[0] != "torch":
-        found = _from_frame_library(value, "", nulls=True)
-        if found is not None:
-            return found
+        array = _from_frame_library(value, "", nulls=True)
+        if array is not None:
+            return array
         if hasattr(value, "to_numpy") and not hasattr(value, "__array__"):
             return np.asarray(value.to_numpy(zero_copy_only=False))
     return _as_array(value, "")[0]

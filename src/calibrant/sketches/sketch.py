@@ -397,7 +397,7 @@ class Sketch(Summary):
         cells = self._kept, edges[self._cells], edges[self._cells + 1]
         value = metric(self, **options)
         # A view already has a lens and accepts no other.
-        views = {word: given for word, given in options.items() if word != "lens"}
+        views = {word: value for word, value in options.items() if word != "lens"}
         try:
             with warnings.catch_warnings():
                 # Warnings were issued above; scores of 0 or 1 may result from the placement.
@@ -513,10 +513,10 @@ def _counted(view: View, weight: Counts) -> Sketch:
     if weight.sum() <= MOST_COUNTED:
         return Sketch.of_sums(_counted_sums(view, weight), view.lens)
     bits = max(1, 40 - len(weight).bit_length())
-    found, more = _counted(view, weight & ((1 << bits) - 1)), _counted(view, weight >> bits)
+    low, high = _counted(view, weight & ((1 << bits) - 1)), _counted(view, weight >> bits)
     for _ in range(bits):
-        more = more.merge(more)
-    return found.merge(more)
+        high = high.merge(high)
+    return low.merge(high)
 
 
 def _counted_sums(view: View, weight: Counts) -> BinSums:

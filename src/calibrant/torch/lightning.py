@@ -39,14 +39,14 @@ Rows = Callable[[Any, Any], tuple[Tensor, Tensor]]
 
 def _bases() -> tuple[type, ...]:
     """The callbacks of the packages that are in use, or of the first that is installed."""
-    found = [sys.modules[name].Callback for name in PACKAGES if hasattr(sys.modules.get(name), "Callback")]
+    callbacks = [sys.modules[name].Callback for name in PACKAGES if hasattr(sys.modules.get(name), "Callback")]
     for name in PACKAGES:
-        if not found:
+        if not callbacks:
             try:
-                found.append(import_module(name).Callback)
+                callbacks.append(import_module(name).Callback)
             except ImportError:
                 continue
-    return tuple(found)
+    return tuple(callbacks)
 
 
 if TYPE_CHECKING:

@@ -382,11 +382,11 @@ class OodDetector:
             raw = self._out_of_fold(x, kinds, seed + number_)
             return delong(raw[kinds == 1], raw[kinds == 0])[0]
 
-        found = value(y, 0)
+        statistic = value(y, 0)
         count = check_whole(n_resamples, "n_resamples")
         drawn = np.array([value(generator(seed, i).permutation(y), i) for i in range(1, count + 1)])
-        pvalue = (1 + int((drawn >= found - 1e-12).sum())) / (count + 1)
-        return OodResult(found, pvalue, int((y == 0).sum()), int((y == 1).sum()), count)
+        pvalue = (1 + int((drawn >= statistic - 1e-12).sum())) / (count + 1)
+        return OodResult(statistic, pvalue, int((y == 0).sum()), int((y == 1).sum()), count)
 
     def _rows(self, inside: Any, outside: Any) -> tuple[Floats, Floats]:
         near = finite_matrix(inside, "inside")

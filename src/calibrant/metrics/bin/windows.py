@@ -109,8 +109,8 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
     rate *= 2 * mass.take(turn) - (mass[begin] + mass[end])
     rate += (scores[begin] + scores[end]) - 2 * scores.take(turn)
     rate /= inside
-    found = float(rate.mean())
-    return 0.0 if found < 0 else found  # after rounding
+    mean_rate = float(rate.mean())
+    return 0.0 if mean_rate < 0 else mean_rate  # after rounding
 
 
 @metric("Nearest-neighbour expected calibration error", range=(0, 1), ideal=0, cite="peng2023")
@@ -125,9 +125,9 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
     )
     k = min(k, n - 1)
     if counts and ROWS_PER_SCORE * len(view.prefix.score) <= n and k < n - 1:
-        found = _mean_of_counts(view, n, k)
-        if found is not None:
-            return found
+        error = _mean_of_counts(view, n, k)
+        if error is not None:
+            return error
     score, outcome, weight = _sorted_rows(view, "ece_knn")
     # For how many of the sorted rows the nearest neighbours and the row itself begin at or before each; the first entry is 0. Neighbours are
     # a run [s, s + k]; it moves up while its lowest score is farther away than the next one above it.
