@@ -12,7 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import FileError, InputError
-from calibrant.monitoring.alarms import completed
+from calibrant.monitoring.alarms import complete_labels
 from calibrant.monitoring.ingest import minus, read_ids, sketch_of
 from calibrant.monitoring.labelfree import top_view
 from calibrant.monitoring.queries import Part
@@ -114,7 +114,7 @@ def test_sketches_add_and_take_away_to_the_same_bytes() -> None:
 
 def test_missing_labels_counted_as_negative() -> None:
     known = np.arange(200) < 120
-    found = completed(sketch_of(SCORE, None, "binary"), sketch_of(SCORE[known], YES[known], "binary"))
+    found = complete_labels(sketch_of(SCORE, None, "binary"), sketch_of(SCORE[known], YES[known], "binary"))
     assert found == cal.Sketch.of(np.where(known, YES, 0), SCORE)
 
 

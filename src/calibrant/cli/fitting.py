@@ -10,7 +10,7 @@ import numpy as np
 
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
-from ..evaluation.measure import calibrated
+from ..evaluation.measure import calibrate_predictions
 from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
@@ -112,7 +112,7 @@ def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[
         keywords |= {"multilabel": not calibrator.exclusive}
         keywords |= {} if dropped is None else {"missing": dropped}
         p = Predictions(labels, normalize=source.normalize, clip=source.clip, **keywords)
-        path = opened.write(out, calibrated(p, calibrator).probs)
+        path = opened.write(out, calibrate_predictions(p, calibrator).probs)
         return path, rows, dropped
 
 
@@ -204,7 +204,7 @@ def run_select(file: str, *, calibrator: str | None, as_json: bool, **options: A
     """
     p = Source.take(file, options).read()
     if calibrator is not None:
-        p = calibrated(p, calibrator)
+        p = calibrate_predictions(p, calibrator)
     chosen = choose_threshold(p, **options)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **chosen.to_dict()})

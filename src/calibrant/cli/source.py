@@ -117,7 +117,13 @@ def _load(source: Source, several: list[Columns]) -> list[dict[str, Any]]:
             )
             for columns in several
         ]
-    roles = [_roles(own, columns) for own, columns in zip(read, several, strict=True)]
+    roles: list[dict[str, str]] = []  # the arguments that columns are read for
+    for own, columns in zip(read, several, strict=True):
+        label, *others = _wanted_columns(columns, own.existing)
+        special = {columns.weight: "sample_weight", columns.counts: "counts"}
+        parts = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
+        factors = [factor_key(factor) for each in own.by for factor in each]
+        roles.append(parts | {factor: "groups" for factor in factors if factor not in parts})
     known = {name.strip() for name in [*(source.classes or "").split(","), source.pos_label or ""]}
     for columns, parts in zip(several, roles, strict=True):
         scores = [name for name, argument in parts.items() if argument == "y_prob"]
@@ -192,14 +198,6 @@ def complete(
         )
         kept[name] = read_as(np.ma.getdata(kept[name]))
     return kept, dropped
-
-
-def _roles(read: _Read, columns: Columns) -> dict[str, str]:
-    """The arguments that the columns are read for."""
-    label, *others = _wanted_columns(columns, read.existing)
-    special = {columns.weight: "sample_weight", columns.counts: "counts"}
-    own = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
-    return own | {factor_key(factor): "groups" for each in read.by for factor in each if factor_key(factor) not in own}
 
 
 def read_columns(source: Source, paths: list[str], kind: str, choose: Callable[[list[str]], list[str]]) -> _Read:

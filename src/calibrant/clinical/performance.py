@@ -191,19 +191,15 @@ class ClinicalSummary(Result):
 
 def row_cells(row: ClinicalRow) -> list[str]:
     """Format one row: name, value, limits, method, ideal value and meaning."""
+    if row.value is None:
+        value = "-"
+    elif row.id in COUNTED:
+        value = f"{row.value:,.6g}"
+    else:
+        value = pvalue_text(row.value) if row.id in P_VALUES else shown_number(row.value)
     ends = ["" if end is None else number(end) for end in (row.low, row.high)]
     ideal = "" if row.ideal is None else f"{row.ideal:g}"
-    return [row.name, _shown(row), *ends, row.method, ideal, row.note or row.meaning]
-
-
-def _shown(row: ClinicalRow) -> str:
-    if row.value is None:
-        return "-"
-    if row.id in COUNTED:
-        return f"{row.value:,.6g}"
-    if row.id in P_VALUES:
-        return pvalue_text(row.value)
-    return shown_number(row.value)
+    return [row.name, value, *ends, row.method, ideal, row.note or row.meaning]
 
 
 @documents_keywords()
@@ -464,7 +460,7 @@ def _likelihoods(view: View) -> dict[str, float]:
     ratio = 2 * (own - null)
     statistics = {"d_chi2": ratio, "d": (ratio - 1) / n, "d_p": _chi2_p(ratio, 1)}
     statistics["r2"] = -math.inf if contradicted else -math.expm1(-ratio / n) / -math.expm1(2 * null / n)
-    best, freedom = _recalibrated(inner)
+    best, freedom = _fit_recalibration(inner)
     gain = math.inf if contradicted else max(0.0, 2 * (best - own))
     statistics |= {"u_chi2": gain, "u": (gain - freedom) / n, "u_p": _chi2_p(gain, freedom)}
     statistics["q"] = statistics["d"] - statistics["u"]
@@ -485,7 +481,7 @@ def _log_likelihood(groups: Groups, eta: Floats) -> float:
     return float((groups.events * eta - groups.weight * np.logaddexp(0, eta)).sum())
 
 
-def _recalibrated(groups: Groups) -> tuple[float, int]:
+def _fit_recalibration(groups: Groups) -> tuple[float, int]:
     """Return the largest log-likelihood of an intercept and a slope, and how many of them there are."""
     if len(groups.score) == 0:
         return 0.0, 0
@@ -517,7 +513,7 @@ def _ratios(view: View) -> dict[str, float]:
     return {"eo": ratio(view), "oe": ratio(view, form="observed_expected")}
 
 
-def _regressed(view: View) -> View:
+def _inner_rows(view: View) -> View:
     """Return the rows of the logistic regressions, whose risk is neither 0 nor 1."""
     inner = inside(view)
     if inner.n == 0:
@@ -526,11 +522,11 @@ def _regressed(view: View) -> View:
 
 
 def _intercept(view: View) -> dict[str, float]:
-    return {"intercept": catalogue["fixed_slope_intercept"](_regressed(view))}
+    return {"intercept": catalogue["fixed_slope_intercept"](_inner_rows(view))}
 
 
 def _line(view: View) -> dict[str, float]:
-    fit = line_of(_regressed(view), None)
+    fit = line_of(_inner_rows(view), None)
     return {"joint_intercept": float(fit.coefficients[0]), "slope": float(fit.coefficients[1])}
 
 

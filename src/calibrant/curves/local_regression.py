@@ -77,7 +77,7 @@ def loess(groups: Groups, span: float, degree: int, surface: str) -> Floats:
     at = at[~alone[np.searchsorted(groups.score, at)]]
     fitted = groups.rate.copy()
     if len(at):
-        value, _ = local_fits(_merged(groups, near, CELLS), at, stretch * reach(groups, at, near), degree)
+        value, _ = local_fits(_merge_into_cells(groups, near, CELLS), at, stretch * reach(groups, at, near), degree)
         fitted[~alone] = _hermite(at, value, _slopes(at, value), groups.score[~alone])
     return fitted
 
@@ -229,7 +229,7 @@ def _place(groups: Groups) -> Floats:
     return 0.5 * (score - score[0]) / (score[-1] - score[0]) + 0.5 * groups.end / groups.rows
 
 
-def _merged(groups: Groups, near: int, cells: int) -> Groups:
+def _merge_into_cells(groups: Groups, near: int, cells: int) -> Groups:
     """Merge the data into cells if these are many and small compared with a neighbourhood."""
     return groups if near * MOST_NEIGHBOURHOODS < groups.rows else merged_cells(groups, cells)[0]
 
@@ -323,7 +323,7 @@ def lowess(groups: Groups, span: float, delta: float) -> Floats:
         chosen.append(max(chosen[-1] + 1, beyond - 1))
     at = score[chosen]
     bandwidth = reach(groups, at, near)
-    source = _merged(groups, near, 4 * CELLS)  # fewer places, so finer cells
+    source = _merge_into_cells(groups, near, 4 * CELLS)  # fewer places, so finer cells
 
     def work(start: int, stop: int) -> Floats:
         return _lines(source, at[start:stop], bandwidth[start:stop], float(score[-1] - score[0]))

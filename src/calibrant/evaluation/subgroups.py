@@ -16,7 +16,6 @@ from ..inference.gaps import NORMAL, gap_pvalues, sums_by
 from ..inference.replicates import draw_events, many
 from ..inference.seeds import generator, seed_of
 from ..input.frames import check_same_rows
-from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text, several
 from ..views.keywords import documents_keywords
@@ -292,7 +291,11 @@ def find_subgroups(
         raise ArgumentError("max_features", f"must be at most 3; got {max_features}")
     check_same_rows(y_true, {"features": features})
     p = as_predictions(y_true, y_prob, sample_weight, pos_label)
-    views = _single_scores(p, lens)
+    views = [view for view in views_of(p, lens) if isinstance(view, View)]
+    if not views:
+        raise LensError("lens", "find_subgroups requires one score per row", "use 'top_label' or 'classwise'")
+    if views[0].is_soft:
+        raise UndefinedMetricError("find_subgroups", "is not defined for soft labels")
     coded = encode_features(features, p, bins)
     if (views[0].total if p.weight_kind == "counts" else p.n) < 2 * min_rows:
         raise UndefinedMetricError("find_subgroups", f"requires at least {2 * min_rows} rows", "use a smaller min_rows")
@@ -324,16 +327,6 @@ def find_subgroups(
     resamples = n_resamples if method == "simulation" else 0
     notes = tuple(f"{f.name}: {f.rare} rare categories were not searched" for f in coded if f.rare)
     return Subgroups(tuple(listed), len(candidates), space.size, sizes[0], sizes[1], method, alpha, resamples, notes)
-
-
-def _single_scores(p: Predictions, lens: str | Lens) -> list[View]:
-    """The views of a lens; they must have hard labels and one score per row."""
-    views = views_of(p, lens)
-    if not all(isinstance(view, View) for view in views):
-        raise LensError("lens", "find_subgroups requires one score per row", "use 'top_label' or 'classwise'")
-    if views[0].is_soft:
-        raise UndefinedMetricError("find_subgroups", "is not defined for soft labels")
-    return [view for view in views if isinstance(view, View)]
 
 
 def _halves(view: View, rng: np.random.Generator) -> tuple[list[Array], list[Floats]]:

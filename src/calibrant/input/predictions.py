@@ -168,10 +168,10 @@ class Predictions:
         except CalibrantError as error:
             if not self.hints:
                 raise
-            from .missing import explained
+            from .missing import explain_error
 
             known = named_classes(classes, pos_label, arguments.names)
-            reason = explained(error, arguments.values, arguments.written, known, arguments.dropped)
+            reason = explain_error(error, arguments.values, arguments.written, known, arguments.dropped)
             if reason is error:
                 raise
             raise reason from None

@@ -195,7 +195,7 @@ class Fitted(NamedTuple):
     """Function that fits several views with counts together; the value then reads the fit from their tables."""
 
 
-def predicted(block: Block) -> Places:
+def predicted_class(block: Block) -> Places:
     """Return the class with the largest probability, the lowest of several, as a column."""
     return block.probs.argmax(axis=1)[:, None]
 

@@ -99,7 +99,7 @@ class GroupingLoss(Record):
     calibration: float
     grouping: float
     irreducible: float
-    explained: float
+    explained_variance: float
     induced: float
     pvalue: float
     low: float
@@ -175,7 +175,7 @@ class Terms(NamedTuple):
     """Estimated terms of the decomposition."""
 
     calibration: float
-    explained: float
+    explained_variance: float
     induced: float
 
 
@@ -190,10 +190,10 @@ def estimate(sample: Sample, partition: Partition, weight: Floats | None = None)
     noise = np.bincount(partition.bin, np.square(w * line.distance * line.residual), partition.bins)
     bias = np.divide(noise, line.spread, out=np.zeros(partition.bins), where=line.spread > 0)
     induced = max(float((line.slope * line.covariance - bias).sum() / w.sum()), 0.0)
-    return Terms(calibration, explained(w, sample.outcome, partition), induced)
+    return Terms(calibration, explained_variance(w, sample.outcome, partition), induced)
 
 
-def explained(w: Floats, outcome: Floats, partition: Partition) -> float:
+def explained_variance(w: Floats, outcome: Floats, partition: Partition) -> float:
     """Estimate the variance of the observed rate between regions, within folds and bins, without bias."""
     whole = squared_mean(w, outcome, partition.part, partition.parts)
     each = squared_mean(w, outcome, partition.region, partition.regions)
@@ -244,13 +244,13 @@ def split_features(sample: Sample, cell: Cells, count: int, folds: int, regions:
             # Regions are fitted to what the score does not explain; a line through all rows would make them depend on the held-out labels.
             residual = _Line(seen, seen.weight, np.zeros(len(train), np.intp), 1).residual
             tree = Tree(seen.features, residual, seen.weight, most)
-            leaf = _merged(tree.leaves(sample.features[test]))
+            leaf = _merge_single_rows(tree.leaves(sample.features[test]))
             part_region[test] = len(owner) + leaf
             owner += [held * count + place] * (int(leaf.max(initial=-1)) + 1)
     return Partition(cell, count, part, folds * count, part_region, len(owner), np.array(owner, np.intp))
 
 
-def _merged(leaf: Cells) -> Cells:
+def _merge_single_rows(leaf: Cells) -> Cells:
     """Number regions from 0, with regions of a single row merged into the largest."""
     names, place, rows = np.unique(leaf, return_inverse=True, return_counts=True)
     if len(names) == 0:
@@ -306,7 +306,7 @@ def _best_split(x: Floats, y: Floats, w: Floats) -> tuple[float, int, float]:
     return float(gain[place, feature]), int(feature), middle if middle < above else below
 
 
-def permuted(sample: Sample, fold: Cells, rng: Any) -> Iterator[Floats]:
+def permute_outcomes(sample: Sample, fold: Cells, rng: Any) -> Iterator[Floats]:
     """Iterate over outcomes that are permuted among rows of neighbouring scores in the same fold."""
     order = np.lexsort((rng.random(len(fold)), sample.score, fold))  # ties in random order
     start = np.searchsorted(fold[order], fold[order])
@@ -442,7 +442,10 @@ def grouping_loss(
     if bins is not None or count > BINS:
         number = max(LEAST_BINS, min(BINS, len(sample.score) // 100))
         cell, count = rule_of(number if bins is None else bins, "equal_mass").cells(view)
-    order = _content_order(sample)
+    # An order that depends on the content of the rows only: those that tie are identical.
+    order = np.argsort(sample.score)
+    if (np.diff(sample.score[order]) == 0).any():
+        order = np.lexsort((sample.weight, sample.outcome, *sample.features.T[::-1], sample.score))
     sample, cell = Sample(*(values[order] for values in sample)), cell[order]
     generator = _generator(rng, sample)
     partition = split_features(sample, cell, count, folds, regions, generator)
@@ -452,8 +455,10 @@ def grouping_loss(
     divided = partition.regions > len(np.unique(partition.owner))
     pvalue = low = high = math.nan
     if n_resamples:
-        outcomes = islice(permuted(sample, partition.part // count, generator), n_resamples)
-        null = [explained(sample.weight, each, partition) for each in track(outcomes, "permutations", n_resamples)]
+        outcomes = islice(permute_outcomes(sample, partition.part // count, generator), n_resamples)
+        null = [
+            explained_variance(sample.weight, each, partition) for each in track(outcomes, "permutations", n_resamples)
+        ]
         # Permutations with the same value differ from it by rounding.
         pvalue = (1 + sum(one >= terms.explained - 1e-12 for one in null)) / (1 + n_resamples)
         if divided and n_resamples >= least_resamples(level):
@@ -495,14 +500,6 @@ def _generator(rng: Any, sample: Sample) -> np.random.Generator:
     if not isinstance(rng, int):
         return np.random.default_rng(rng)
     return np.random.default_rng([rng, zlib.crc32(sample.outcome.astype(np.uint8).tobytes())])
-
-
-def _content_order(sample: Sample) -> Cells:
-    """Return an order of the rows that depends on their content only: rows that tie are identical."""
-    order = np.argsort(sample.score)
-    if (np.diff(sample.score[order]) > 0).all():
-        return order
-    return np.lexsort((sample.weight, sample.outcome, *sample.features.T[::-1], sample.score))
 
 
 def _why_undivided(sample: Sample) -> str:

@@ -179,7 +179,7 @@ def _from_ratings(points: Floats, ratings: Floats, weight: Floats, shrinkage: fl
         away = np.einsum("ij,jk,ik->i", points, core, points) - wanted
         return 2 * (points.T * (share * away)) @ points
 
-    core = unit * _projected(gradient, points.shape[1], 2 * float(share @ norm**2), shrinkage)
+    core = unit * _minimize(gradient, points.shape[1], 2 * float(share @ norm**2), shrinkage)
     distance = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", points, core, points), 0))
     spread = share @ np.square(ratings - share @ ratings)
     agreement = (
@@ -188,7 +188,7 @@ def _from_ratings(points: Floats, ratings: Floats, weight: Floats, shrinkage: fl
     return core, int(used.sum()), float(agreement)
 
 
-def _projected(gradient: Callable[[Floats], Floats], size: int, steepest: float, shrinkage: float) -> Floats:
+def _minimize(gradient: Callable[[Floats], Floats], size: int, steepest: float, shrinkage: float) -> Floats:
     """Minimise a convex loss plus shrinkage ||A - I||^2 over positive semi-definite A, by accelerated projected gradient steps.
 
     `gradient` is that of the loss, and `steepest` bounds its Lipschitz constant.

@@ -38,7 +38,7 @@ from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .forms import FORMS, Fitted, Form, Path
 from .hints import warn_of_sure_scores
-from .names import function_named, metric_with_option, named, nearest
+from .names import function_named, metric_with_option, metrics_named, nearest
 from .properties import PROPERTIES
 from .references import reference_of
 from .signature import BIN_OPTIONS, build_signature, check_option, first_annotation, formula_options, rule_reader
@@ -1043,7 +1043,7 @@ class Catalogue(Mapping[str, Metric]):
             raise UnknownMetricError(
                 "metric", f"{name!r} is an option of {id}, not a metric", f"use {id} with {option}"
             )
-        metrics = named(name, self._metrics.values())
+        metrics = metrics_named(name, self._metrics.values())
         if len(metrics) == 1:
             return metrics[0]
         if not metrics and load("metrics"):
@@ -1137,7 +1137,7 @@ class Catalogue(Mapping[str, Metric]):
                     return False
             return metric.id in called or text.lower() in " ".join(map(str, entry.values())).lower()
 
-        called = {m.id for m in named(text, self._metrics.values())}
+        called = {m.id for m in metrics_named(text, self._metrics.values())}
         return [m for m in self._metrics.values() if fits(m)]
 
     def tree(self) -> dict[str, dict[str, list[Metric]]]:

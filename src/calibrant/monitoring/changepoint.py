@@ -169,12 +169,12 @@ def start_detector(
     >>> state.alarms
     (8, 9, 11)
     """
-    chosen = _fixed(alternatives)
+    chosen = _without_learner(alternatives)
     check_detector(run_length, kind)
     return EDetector(chosen, float(run_length), kind, lens, np.full(len(chosen.names), -np.inf))
 
 
-def _fixed(alternatives: Alternatives | None) -> Alternatives:
+def _without_learner(alternatives: Alternatives | None) -> Alternatives:
     """Alternatives without a learner, as detectors need them."""
     chosen = Alternatives(learner=None) if alternatives is None else alternatives
     if chosen.learner is not None:
@@ -233,7 +233,7 @@ def goes_on(before: Sequence[Sketch], since: Sequence[Sketch], run_length: float
     >>> goes_on([right, low], [low], 1000), goes_on([low], [right, right, right, low], 1000), goes_on([low], [high], 1000)
     (True, False, False)
     """
-    old, new = (_log_evalues(windows, _fixed(None)) for windows in (before, since))
+    old, new = (_log_evalues(windows, _without_learner(None)) for windows in (before, since))
     impossible = [bool((logs >= HUGE).any()) for logs in (old, new)]
     if any(impossible):
         return all(impossible)
@@ -283,7 +283,7 @@ def locate_change(windows: Sequence[Sketch | View], *, alternatives: Alternative
     >>> locate_change([right, right, right, wrong, wrong]).index
     3
     """
-    chosen = _fixed(alternatives)
+    chosen = _without_learner(alternatives)
     if not windows:
         raise ShapeError("windows", "is empty", "pass a list of windows")
     if len({window.lens for window in windows}) > 1:

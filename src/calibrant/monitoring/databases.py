@@ -442,13 +442,13 @@ class _Translated:
         return not self.connection.closed and self.connection.info.transaction_status != 0
 
     def execute(self, query: str, values: Sequence[Any] = (), /) -> Rows:
-        return cast(Rows, self.connection.execute(_translated(query), values or None))
+        return cast(Rows, self.connection.execute(_translate(query), values or None))
 
     def executemany(self, query: str, rows: Iterable[Sequence[Any]], /) -> None:
         plain = PLAIN_INSERT.fullmatch(query)
         with self.connection.cursor() as cursor:
             if plain is None:
-                cursor.executemany(_translated(query), list(rows))
+                cursor.executemany(_translate(query), list(rows))
                 return
             with cursor.copy(f"COPY {plain[1]} FROM STDIN") as copy:  # many times as fast
                 for row in rows:
@@ -458,7 +458,7 @@ class _Translated:
         self.connection.close()
 
 
-def _translated(query: str) -> str:
+def _translate(query: str) -> str:
     for word, other in POSTGRESQL:
         query = re.sub(word, other, query)
     return query

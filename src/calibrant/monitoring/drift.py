@@ -254,8 +254,8 @@ def score_drift(
             raise UnknownArgumentError("statistics", f"unknown distance {name!r}", f"choose one of {sorted(NAMES)}")
     check_fraction(alpha, "alpha", 0.05)
     cells = lay_on_cells(reference, window, "score_drift")
-    coarse = coarsened(cells)
-    null = permuted(coarse, statistics, check_whole(n_resamples, "n_resamples"), rng)
+    coarse = coarsen(cells)
+    null = null_distances(coarse, statistics, check_whole(n_resamples, "n_resamples"), rng)
     own, values = values_of(coarse, statistics), values_of(cells, statistics).tolist()
     results = [
         replace(
@@ -279,8 +279,8 @@ def restored_report(plain: Mapping[str, Any] | None) -> DriftReport | None:
 
 def mean_shift_pvalue(reference: Any, window: Any, n_resamples: int, rng: Any) -> tuple[float, float]:
     """Permutation p-value of the difference of mean scores, and the smallest that it can be."""
-    cells = coarsened(lay_on_cells(reference, window, "mean_shift"))
-    null = permuted(cells, ["mean_shift"], check_whole(n_resamples, "n_resamples"), rng)
+    cells = coarsen(lay_on_cells(reference, window, "mean_shift"))
+    null = null_distances(cells, ["mean_shift"], check_whole(n_resamples, "n_resamples"), rng)
     return null.pvalue(float(values_of(cells, ["mean_shift"])[0]), 0), null.least_pvalue
 
 
@@ -559,7 +559,7 @@ class Null:
 
     def pvalue(self, observed: float, column: int) -> float:
         """Probability of a value at least this large; with random permutations the observed one is included."""
-        reached = self.values[:, column] >= _lowered(np.float64(observed))
+        reached = self.values[:, column] >= _lower_by_rounding(np.float64(observed))
         if self.exact:
             return min(1.0, float(self.weight[reached].sum()))
         return float((1 + reached.sum()) / (1 + len(reached)))
@@ -575,7 +575,7 @@ class Null:
         return float(fine[-1]) if len(fine) else math.inf
 
 
-def coarsened(cells: Cells) -> Cells:
+def coarsen(cells: Cells) -> Cells:
     """Merge adjacent cells by pooled mass until few are left."""
     if len(cells.value) <= MOST_CELLS:
         return cells
@@ -585,7 +585,7 @@ def coarsened(cells: Cells) -> Cells:
     return cells.merged(np.append(0, np.cumsum(np.diff(key) != 0)))
 
 
-def permuted(cells: Cells, names: Sequence[str], n_resamples: int, rng: Any) -> Null:
+def null_distances(cells: Cells, names: Sequence[str], n_resamples: int, rng: Any) -> Null:
     """Null distribution of the distances: all tables if they are few, else random permutations."""
     table = _all_tables(cells)
     if table is not None:
@@ -637,7 +637,7 @@ def _all_tables(cells: Cells) -> tuple[Floats, Floats] | None:
     return tables.astype(np.float64), np.array([way / total for way in ways])
 
 
-def _lowered(values: Any) -> Any:
+def _lower_by_rounding(values: Any) -> Any:
     """Values less what rounding may have added, so that ties are found as such."""
     return values - np.where(np.isfinite(values), SAME * np.maximum(1.0, np.abs(values)), 0.0)
 
@@ -652,7 +652,7 @@ def adjust_together(null: Null, observed: Floats) -> Floats:
         return np.minimum(1.0, null.weight @ reached)
     count = len(null.values)
     ordered = np.sort(null.values, axis=0)
-    lowered = _lowered(null.values)
+    lowered = _lower_by_rounding(null.values)
     rank = np.column_stack([count - np.searchsorted(ordered[:, i], lowered[:, i], "left") for i in columns])
     reached = (rank / (count + 1)).min(axis=1)[:, None] <= pvalues * (1 + SAME)
     return np.asarray((1 + reached.sum(axis=0)) / (1 + count))

@@ -17,7 +17,7 @@ from ..util.checks import check_fraction
 from ..util.results import Record, number, pvalue_clause
 from ..views.view import View
 from .drift import DriftReport, Sample, as_sample, mean_shift_pvalue, restored_report, score_drift
-from .ood import OodFindings, OodScale, restored, summarize
+from .ood import OodFindings, OodScale, restore_findings, summarize
 from .performance import PerformanceEstimate, estimate_performance, restored_performance
 
 STATISTICS = ("psi", "ks_2samp", "wasserstein", "jensen_shannon")
@@ -210,7 +210,7 @@ class ScoreFindings:
             reading = ChangeReading(**{**reading, **sides, "readings": tuple(reading["readings"])})
         # Windows that version 0.2 compared have none.
         performance = restored_performance(plain.get("performance"))
-        ood = tuple(restored(each) for each in plain["ood"])
+        ood = tuple(restore_findings(each) for each in plain["ood"])
         return cls(ConfidenceSummary(**plain["confidence"]), reading, restored_report(drift), performance, ood)
 
 

@@ -78,11 +78,11 @@ def read_ood(ood: Any, n: int) -> dict[str, Floats]:
     for name, values in named.items():
         if not isinstance(name, str) or not name:
             raise InputTypeError("ood", f"names of scores must be text; got {name!r}")
-        scores[name] = _checked(name, values, n)
+        scores[name] = _check_scores(name, values, n)
     return scores
 
 
-def _checked(name: str, values: Any, n: int) -> Floats:
+def _check_scores(name: str, values: Any, n: int) -> Floats:
     array = np.asarray(values.data) if isinstance(values, np.ma.MaskedArray) else column(values, "ood").array
     if array.ndim != 1 or len(array) != n:
         problem = f"expected one number for each of {n} rows of {name!r}; got shape {array.shape}"
@@ -187,7 +187,7 @@ class OodFindings(Record):
         return self.words
 
 
-def restored(plain: Mapping[str, Any]) -> OodFindings:
+def restore_findings(plain: Mapping[str, Any]) -> OodFindings:
     """Restore findings from the plain values in the store."""
     return OodFindings(**{**plain, "drift": restored_report(plain["drift"])})
 
@@ -201,7 +201,11 @@ def summarize(scale: OodScale, sketch: Sketch, reference: Sketch | None, drift: 
     before = as_sample(reference, "reference", NAME)
     limit = before.quantile(0.99)
     beyond = float(now.share[now.value > limit].sum())
-    told = None if drift is None else replace(drift, results=tuple(_told(scale, result) for result in drift.results))
+    told = (
+        None
+        if drift is None
+        else replace(drift, results=tuple(_describe_drift(scale, result) for result in drift.results))
+    )
     return OodFindings(scale.name, now.size, *quantiles, *_quantiles(scale, before), beyond, told)
 
 
@@ -210,7 +214,7 @@ def _quantiles(scale: OodScale, sample: Sample) -> tuple[float, float, float]:
     return median, p90, p99
 
 
-def _told(scale: OodScale, result: DriftResult) -> DriftResult:
+def _describe_drift(scale: OodScale, result: DriftResult) -> DriftResult:
     """The size of a change in the units of the score, where the distance has them."""
     if result.statistic == "wasserstein":
         return replace(result, effect=f"mean displacement {result.value:.3g} on the Cauchy scale of the reference data")

@@ -408,7 +408,11 @@ class LabelModel:
 
     @classmethod
     def fit(cls, reference: Predictions, window: Predictions, method: str) -> LabelModel:
-        view, ratio = _labelled_view(reference), None
+        rows = Rows.of(reference, 0.5, None)
+        # Whether the event occurred, or the prediction was correct.
+        outcome = np.asarray(reference.labels) == (1 if rows.is_binary else rows.action)
+        view = View(rows.score, outcome.astype(np.uint8), reference.weight, reference.weight_kind)
+        ratio = None
         if method == "density_ratio":
             ratio = DensityRatio.fit(reference, window)
             view = View(view.score, view.raw_outcome, view.weights * ratio.value, "importance")
@@ -435,14 +439,6 @@ def spline_design(score: Floats, knots: Floats, boundary: float) -> Floats:
     """A constant and the columns of a restricted cubic spline of the log-odds."""
     log_odds = logit(np.clip(score, boundary, 1 - boundary))
     return np.column_stack([np.ones(len(score)), spline_columns(log_odds, knots)])
-
-
-def _labelled_view(p: Predictions) -> View:
-    """The score of each row, and whether the event occurred, or the prediction was correct."""
-    rows = Rows.of(p, 0.5, None)
-    target = np.ones(p.n, np.intp) if rows.is_binary else rows.action
-    outcome = np.asarray(p.labels) == target
-    return View(rows.score, outcome.astype(np.uint8), p.weight, p.weight_kind)
 
 
 class DensityRatio(NamedTuple):

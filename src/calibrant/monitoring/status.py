@@ -18,14 +18,14 @@ from ..errors import FileError, GroupError
 from ..inference.multiplicity import e_bh
 from ..sketches.sketch import Sketch
 from ..util.results import Record, number, percent, plain_value, several
-from .alarms import OOD, fingerprint, judged
+from .alarms import OOD, fingerprint, judged_rows
 from .calibration import WindowCalibration, find_calibration
 from .changepoint import EDetector
 from .drift import INVESTIGATE
 from .ingest import ALL_ROWS, balance, balance_text, group_key, group_name, known_keys, some_names
 from .labelfree import ScoreFindings, find_ood, find_scores
 from .online import OnlineRecalibration
-from .prometheus import exposed
+from .prometheus import expose
 from .queries import Part, Stream, Transaction, Window
 from .sequential import EProcess
 from .settings import Settings
@@ -515,7 +515,7 @@ class MonitorStatus(Record):
         str
             The lines.
         """
-        return exposed(self, labels)
+        return expose(self, labels)
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per window."""
@@ -678,7 +678,7 @@ def _find_results(
     """Results of a part, cached if its rows have not changed."""
     cached = part.drift
     scores = examine(part, settings, reference, streams) if cached is None else ScoreFindings.of_dict(cached)
-    rows = judged(part, settings, clock)
+    rows = judged_rows(part, settings, clock)
     kept = part.measured
     if kept is not None and kept["n"] == rows.n:
         return scores, WindowCalibration(**kept)
@@ -727,7 +727,7 @@ def _window(
     clock: int | None,
 ) -> WindowStatus:
     state = ("waiting" if window.closed else "open", "tested", "skipped")[window.tested]
-    changed = evidence is not None and evidence[0] != fingerprint(judged(part, settings, clock))
+    changed = evidence is not None and evidence[0] != fingerprint(judged_rows(part, settings, clock))
     notes = []
     if window.late_rows:
         notes.append(f"{several(window.late_rows, 'row')} arrived after the window was closed")

@@ -125,7 +125,7 @@ def _columns(table: Any) -> Mapping[str, Any]:
             listed = ", ".join(map(quoted, rows.names))
             columns = dict(rows.connection.execute(f"SELECT {listed} FROM {typed}").fetchnumpy())  # noqa: S608
             if group is not None and rows.printed:
-                texts = ["" if text is None else text for text in _listed(columns[group])]
+                texts = ["" if text is None else text for text in _entries(columns[group])]
                 names = names_as_written(texts)
                 if len(set(names.values())) < len(names):  # the engine has told them apart
                     names = {text: text for text in texts}
@@ -146,7 +146,7 @@ def _columns(table: Any) -> Mapping[str, Any]:
     raise InputTypeError("table", f"must be a table, a dict of columns or a path; got {type(table).__name__}")
 
 
-def _listed(values: Any) -> list[Any]:
+def _entries(values: Any) -> list[Any]:
     """The values of a column, None for those that are missing."""
     return list(values.tolist()) if hasattr(values, "tolist") else list(values)
 
@@ -156,7 +156,7 @@ def _spec(columns: Mapping[str, Any]) -> _Spec:
         known = ", ".join(map(str, list(columns)[:10]))
         problem = f"is not the result of a query of calibrant; its columns are {known}"
         raise InputTypeError("table", problem, "write the query with `calibrant sql` or cells_query")
-    texts = set(_listed(columns["calibrant"]))
+    texts = set(_entries(columns["calibrant"]))
     if not texts:
         raise ShapeError("table", "has no rows", "check the table that was queried, and the condition")
     if len(texts) > 1:
@@ -217,7 +217,7 @@ def _whole(columns: Mapping[str, Any], name: str) -> Counts:
 
 def _groups(columns: Mapping[str, Any], valid: Any) -> tuple[Counts, list[Any]]:
     """The index of the group of each row, and the names."""
-    listed = _listed(columns["group_name"])
+    listed = _entries(columns["group_name"])
     kept = [value for value, is_valid in zip(listed, valid.tolist(), strict=True) if is_valid]
     # A column of integers with missing values, those of invalid rows, becomes one of doubles in pandas.
     widened = len(kept) < len(listed) and all(isinstance(value, float) and value.is_integer() for value in kept)

@@ -166,18 +166,18 @@ class Sketches(Summary):
         names = tuple(range(predictions.k) if predictions.classes is None else map(plain_name, predictions.classes))
         chosen = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
         if predictions.groups is None:
-            parts: dict[Any, GroupSketch] = {ALL: _sketched(predictions, chosen, scores)}
+            parts: dict[Any, GroupSketch] = {ALL: _sketch_lenses(predictions, chosen, scores)}
         elif predictions.weight_kind == "unit":
             sums = GroupSums(len(predictions.group_names), chosen, scores)
             sums.add(predictions, predictions.groups)
             parts = sums.parts([plain_name(name) for name in predictions.group_names])
         else:
-            parts = {ALL: _sketched(predictions, chosen, scores)}
+            parts = {ALL: _sketch_lenses(predictions, chosen, scores)}
             order = np.argsort(predictions.groups, kind="stable")
             ends = np.cumsum(np.bincount(predictions.groups, minlength=len(predictions.group_names)))
             for name, rows in zip(predictions.group_names, np.split(order, ends[:-1]), strict=True):
                 if len(rows):
-                    parts[plain_name(name)] = _sketched(predictions.take(rows), chosen, scores)
+                    parts[plain_name(name)] = _sketch_lenses(predictions.take(rows), chosen, scores)
         sketches = cls(predictions.kind, names, parts)
         sketches.dropped, sketches.label_name = predictions.dropped, predictions.label_name
         return sketches
@@ -631,7 +631,7 @@ def default_lenses(kind: str, classes: int) -> tuple[str, ...]:
     return ("top_label", "classwise") if kind == "multiclass" and classes <= FEW_CLASSES else ("top_label",)
 
 
-def _sketched(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSketch:
+def _sketch_lenses(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSketch:
     sketches = {view.lens: Sketch.of_view(view) for view in _views(p, lenses)}
     return GroupSketch(
         sketches, row_sums(p.probs, p.labels) if scores and p.labels is not None and _has_rows(p) else None

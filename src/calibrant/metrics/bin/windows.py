@@ -44,14 +44,14 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats | None]:
     weight = np.diff(prefix.weight)
     rate = np.diff(prefix.outcome) / weight
     if view.weight_kind == "counts":
-        _expanded(view, id)
+        _row_count(view, id)
         sizes = weight.astype(np.int64)
     else:
         sizes = np.diff(prefix.end)
     return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), None
 
 
-def _expanded(view: View, id: str) -> int:
+def _row_count(view: View, id: str) -> int:
     """Return the number of rows that counts stand for, unless these are too many."""
     if view.total > MAX_ROWS:
         raise WeightsNotSupportedError(
@@ -117,7 +117,7 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
 def ece_knn(view: View, *, neighbours: int | None = None) -> float:
     """Mean over rows of the absolute difference between mean score and mean outcome in a neighbourhood of the score."""
     counts = view.weight_kind == "counts" and view.weight is not None
-    n = _expanded(view, "ece_knn") if counts else view.n
+    n = _row_count(view, "ece_knn") if counts else view.n
     k = (
         round(math.sqrt(round(view.effective_size, 9)))
         if neighbours is None

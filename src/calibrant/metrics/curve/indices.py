@@ -57,12 +57,12 @@ def curve_of(view: View, smoother: str, bounded: bool, **options: Any) -> Curve:
     key = ("fitted curve", smoother, *options.values())
     if key not in view.tables:
         groups = tie_groups(view)
-        view.tables[key] = Curve(groups, _fitted(groups, smoother, **options))
+        view.tables[key] = Curve(groups, _fit_smoother(groups, smoother, **options))
     curve: Curve = view.tables[key]
     return Curve(curve.groups, np.clip(curve.fitted, 0, 1)) if bounded else curve
 
 
-def _fitted(
+def _fit_smoother(
     groups: Groups, smoother: str, span: float | None, degree: int, surface: str, knots: int, delta: float = 0.01
 ) -> Floats:
     share = check_positive({"lowess": 2 / 3}.get(smoother, 0.75) if span is None else span, "span")

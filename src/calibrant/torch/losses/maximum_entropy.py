@@ -134,10 +134,10 @@ def _multipliers(share: tuple[float, ...], constraint: str) -> Tensor:
     else:
         features = (numbers if constraint == "mean" else numbers**2)[None, :, None].expand(len(share), -1, 1)
     aims = torch.einsum("ck,ckj->cj", halfway, features)
-    return _solved(features, aims).clamp(min=0.0)
+    return _solve_multipliers(features, aims).clamp(min=0.0)
 
 
-def _solved(features: Tensor, aims: Tensor) -> Tensor:
+def _solve_multipliers(features: Tensor, aims: Tensor) -> Tensor:
     """Solve sum_k f_k exp(-1 - lambda f_k) = aim by minimizing a convex function: Newton's method with step halving."""
     scale = features.amax(1, keepdim=True)
     features, aims = features / scale, aims / scale[:, 0]
