@@ -309,6 +309,6 @@ def read_log(format: str, paths: Any, detail: str, label: str | None) -> AnswerT
             raise ArgumentError("--format", f"unknown normalization {detail!r}", f"write lm-eval, or {choices}")
         return harness_table(paths, cast(Any, detail or "none"))
     if format == "openai":
-        choices = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
-        return openai_table(paths, choices, label)
+        listed = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
+        return openai_table(paths, listed, label)
     return inspect_table(paths, detail or None) if format == "inspect" else helm_table(paths)

@@ -99,7 +99,7 @@ class GroupingLoss(Record):
     calibration: float
     grouping: float
     irreducible: float
-    explained_variance: float
+    explained: float
     induced: float
     pvalue: float
     low: float
@@ -175,7 +175,7 @@ class Terms(NamedTuple):
     """Estimated terms of the decomposition."""
 
     calibration: float
-    explained_variance: float
+    explained: float
     induced: float
 
 

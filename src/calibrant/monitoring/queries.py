@@ -443,9 +443,9 @@ def id_fingerprint(name: str) -> int:
 
 
 def _part(row: tuple[Any, ...]) -> Part:
-    scores, outcomes = map(Sketch.from_bytes, row[4:6])
-    drift, measured = (None if text is None else json.loads(text) for text in row[6:])
-    return Part(*row[:4], scores, outcomes, drift, measured)
+    place, stream, n, labelled, scores, outcomes, *texts = row
+    drift, measured = (None if text is None else json.loads(text) for text in texts)
+    return Part(place, stream, n, labelled, Sketch.from_bytes(scores), Sketch.from_bytes(outcomes), drift, measured)
 
 
 def _text(results: dict[str, Any] | None) -> str | None:

@@ -125,9 +125,9 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
     )
     k = min(k, n - 1)
     if counts and ROWS_PER_SCORE * len(view.prefix.score) <= n and k < n - 1:
-        error = _mean_of_counts(view, n, k)
-        if error is not None:
-            return error
+        mean_error = _mean_of_counts(view, n, k)
+        if mean_error is not None:
+            return mean_error
     score, outcome, weight = _sorted_rows(view, "ece_knn")
     # For how many of the sorted rows the nearest neighbours and the row itself begin at or before each; the first entry is 0. Neighbours are
     # a run [s, s + k]; it moves up while its lowest score is farther away than the next one above it.
