@@ -524,7 +524,7 @@ class _Validation(NamedTuple):
 
     def _group(self, name: Any, p: Predictions, min_rows: int) -> ValidatedGroup:
         view = one_event(p, self.lens, WHAT, KINDS)
-        rows = int(view.total) if view.weight_kind == "counts" else view.n
+        rows = int(view.row_count)
         events = int((view.weights if view.weight_kind == "counts" else np.ones(view.n)) @ view.outcome)
         reasons = {
             f"fewer than {min_rows} rows": rows < min_rows,

@@ -435,7 +435,7 @@ def statistics(
 
 
 def _counts(view: View) -> dict[str, float]:
-    n = view.total if view.weight_kind == "counts" else float(view.n)
+    n = view.row_count
     rate = view.mean(view.outcome)
     hits = view.outcome if view.weight_kind != "counts" else view.outcome * view.weights
     return {"n": n, "events": float(hits.sum()), "prevalence": rate, "mean_risk": view.mean(view.score)}

@@ -206,4 +206,7 @@ def pooled_curve(
         pooled = pool_estimates(centres[rows, place], spreads[rows, place], transform="expit", level=level)
         bounds[:, place] = pooled.estimate, pooled.low, pooled.high, pooled.prediction_low, pooled.prediction_high
     curves = {name: expit(each) for name, each in values.items()}
-    return PooledCurve(score, *bounds, k, curves, left_out, level, int(copies.sum()))
+    estimate, low, high, ahead_low, ahead_high = bounds
+    return PooledCurve(
+        score, estimate, low, high, ahead_low, ahead_high, k, curves, left_out, level, int(view.row_count)
+    )

@@ -121,14 +121,11 @@ def check_estimator(estimator: Any) -> None:
 
 def _clone(estimator: Any) -> Any:
     """An unfitted copy, by scikit-learn where it can."""
-    if hasattr(estimator, "get_params"):
-        try:
-            from sklearn.base import clone
-        except ImportError:
-            pass
-        else:
-            return clone(estimator)
-    return copy.deepcopy(estimator)
+    try:
+        from sklearn.base import clone
+    except ImportError:
+        return copy.deepcopy(estimator)
+    return clone(estimator, safe=False)
 
 
 def fit_of(estimator: Any, data: TrainingRows) -> Callable[[Indices], tuple[Any, Floats]]:

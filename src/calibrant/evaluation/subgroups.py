@@ -283,9 +283,8 @@ def find_subgroups(
     """
     check_choice(method, "method", ("split", "simulation"))
     check_fraction(alpha, "alpha", 0.05)
-    check_whole(n_resamples, "n_resamples")
     check_whole(bins, "bins", 2)
-    for value, argument in ((min_rows, "min_rows"), (max_subgroups, "max_subgroups")):
+    for value, argument in ((n_resamples, "n_resamples"), (min_rows, "min_rows"), (max_subgroups, "max_subgroups")):
         check_whole(value, argument)
     if check_whole(max_features, "max_features") > 3:
         raise ArgumentError("max_features", f"must be at most 3; got {max_features}")
@@ -297,14 +296,12 @@ def find_subgroups(
     if views[0].is_soft:
         raise UndefinedMetricError("find_subgroups", "is not defined for soft labels")
     coded = encode_features(features, p, bins)
-    if (views[0].total if p.weight_kind == "counts" else p.n) < 2 * min_rows:
+    if views[0].row_count < 2 * min_rows:
         raise UndefinedMetricError("find_subgroups", f"requires at least {2 * min_rows} rows", "use a smaller min_rows")
     space = Space(coded, max_features, BEAM, min_rows, len(views))
     seed = seed_of(rng)
-    parts = [np.arange(p.n)] * 2, [views[0].weights] * 2
-    if method == "split":
-        parts = _halves(views[0], generator(seed, 0))
-    (index, tested), (weight, tested_weight) = parts
+    whole = [np.arange(p.n)] * 2, [views[0].weights] * 2
+    (index, tested), (weight, tested_weight) = _halves(views[0], generator(seed, 0)) if method == "split" else whole
     searched = [space.rows(view, index, weight) for view in views]
     candidates = space.distinct(space.search(searched), searched, max_subgroups)
     held_out = [space.rows(view, tested, tested_weight) for view in views] if method == "split" else searched
@@ -319,14 +316,13 @@ def find_subgroups(
             mask = space.mask(candidate.conditions, space.codes.T)
             share = part.total / float(held_out[candidate.view].weight.sum())
             names = tuple(coded[space.feature[place]].name for place in sorted(candidate.conditions))
-            where = space.name(candidate.conditions), names, views[candidate.view].lens
+            where = space.name(candidate.conditions), names, views[candidate.view].lens, int(part.row_count)
             mean, rate = (float(part.weights @ each) / part.total for each in (part.score, part.outcome))
-            rows = int(part.total) if part.weight_kind == "counts" else part.n
-            listed.append(Subgroup(*where, rows, share, mean, rate, mean - rate, *limits(), pvalue, mask))
+            listed.append(Subgroup(*where, share, mean, rate, mean - rate, *limits(), pvalue, mask))
     sizes = [int(w.sum()) if p.weight_kind == "counts" else len(w) for w in (weight, tested_weight)]
-    resamples = n_resamples if method == "simulation" else 0
     notes = tuple(f"{f.name}: {f.rare} rare categories were not searched" for f in coded if f.rare)
-    return Subgroups(tuple(listed), len(candidates), space.size, sizes[0], sizes[1], method, alpha, resamples, notes)
+    resamples = n_resamples if method == "simulation" else 0
+    return Subgroups(tuple(listed), len(candidates), space.size, *sizes, method, alpha, resamples, notes)
 
 
 def _halves(view: View, rng: np.random.Generator) -> tuple[list[Array], list[Floats]]:

@@ -222,7 +222,7 @@ def decompose(
         view = _yes_no(view, "bins")
         return _decompose_bins(proper, view, *rule_of(bins).cells(view))
     group, count = _same_forecast(view)
-    rows = view.total if view.weight_kind == "counts" else float(view.n)
+    rows = view.row_count
     if method == "auto" and rows < _ENOUGH_ROWS * count and isinstance(view, VectorView):
         cells = KDTree().cells(view)
         note = f"over {cells[1]} cell{'s' * (cells[1] > 1)} of a k-d tree, for {count} forecasts differ"

@@ -456,9 +456,7 @@ def grouping_loss(
     pvalue = low = high = math.nan
     if n_resamples:
         outcomes = islice(permute_outcomes(sample, partition.part // count, generator), n_resamples)
-        null = [
-            explained_variance(sample.weight, each, partition) for each in track(outcomes, "permutations", n_resamples)
-        ]
+        null = [explained_variance(sample.weight, y, partition) for y in track(outcomes, "permutations", n_resamples)]
         # Permutations with the same value differ from it by rounding.
         pvalue = (1 + sum(one >= terms.explained - 1e-12 for one in null)) / (1 + n_resamples)
         if divided and n_resamples >= least_resamples(level):

@@ -29,7 +29,7 @@ from ..figures.reliability_diagrams import reliability_diagram
 from ..trackers import Content, write_mlflow, write_tensorboard, write_wandb
 from .metrics import CalibrationMetric
 from .modules import TemperatureModule
-from .outputs import LABEL_KEYS, unpacked
+from .outputs import LABEL_KEYS, split_batch
 
 __all__ = ["CalibrationCallback"]
 
@@ -245,7 +245,7 @@ def _rows_of(outputs: Any, batch: Any, number: int) -> tuple[Tensor, Tensor]:
             "or pass CalibrationCallback(rows=lambda outputs, batch: (logits, labels))",
         )
     keys = [key for key in LABEL_KEYS if isinstance(outputs, Mapping) and key in outputs]
-    labels = outputs[keys[0]] if keys else unpacked(batch, None, number)[1]
+    labels = outputs[keys[0]] if keys else split_batch(batch, None, number)[1]
     return logits, labels
 
 

@@ -188,7 +188,7 @@ def _spline_errors(view: VectorView, penalty: float, knots: int) -> tuple[float,
     parts = [(block.probs, block.targets) for _, block in view.blocks()]
     probs, targets = (np.concatenate(part) for part in zip(*parts, strict=True))
     share = view.weights / view.total
-    rows = view.total if view.weight_kind == "counts" else view.n
+    rows = view.row_count
     logs = np.log(np.maximum(probs, LEAST))
     ratios = logs - logs.mean(axis=1, keepdims=True)
     columns = np.column_stack([spline_basis(ratio, share * rows, knots) for ratio in ratios.T])
