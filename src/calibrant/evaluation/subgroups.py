@@ -319,10 +319,10 @@ def find_subgroups(
             where = space.name(candidate.conditions), names, views[candidate.view].lens, int(part.row_count)
             mean, rate = (float(part.weights @ each) / part.total for each in (part.score, part.outcome))
             listed.append(Subgroup(*where, share, mean, rate, mean - rate, *limits(), pvalue, mask))
-    sizes = [int(w.sum()) if p.weight_kind == "counts" else len(w) for w in (weight, tested_weight)]
+    n, n_tested = (int(w.sum()) if p.weight_kind == "counts" else len(w) for w in (weight, tested_weight))
     notes = tuple(f"{f.name}: {f.rare} rare categories were not searched" for f in coded if f.rare)
     resamples = n_resamples if method == "simulation" else 0
-    return Subgroups(tuple(listed), len(candidates), space.size, *sizes, method, alpha, resamples, notes)
+    return Subgroups(tuple(listed), len(candidates), space.size, n, n_tested, method, alpha, resamples, notes)
 
 
 def _halves(view: View, rng: np.random.Generator) -> tuple[list[Array], list[Floats]]:
