@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ShapeError, UndefinedMetricError
+from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number, pvalue_clause, pvalue_text
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
-from ..views.resolve import paired_models
+from ..views.resolve import check_paired, paired_models
 from ..views.selections import Selection, parse_selection
 from .resampling import PredictionSampler, RowSampler, Sampler, choose_sampler, refuse_options_of_rows
 from .seeds import seed_of
@@ -232,6 +233,8 @@ def compare(
         options["lens"] = lens
     refuse_options_of_rows(chosen, options)
     given = paired_models(y_true, models, sample_weight, pos_label)
+    check_paired(given)
+    check_same_rows(y_true, {"where": where})
     _check_same_rows(where, given)
     samplers = {name: PredictionSampler(parse_selection(where, p), cluster=cluster) for name, p in given.items()}
     any_one = next(iter(samplers.values()))

@@ -16,6 +16,7 @@ from ..inference.gaps import gap_pvalues, sums_by
 from ..inference.metric_tests import DEFAULT_TESTS
 from ..inference.multiplicity import combine_pvalues
 from ..inference.significance import assess
+from ..input.hints import describe_reversal
 from ..input.predictions import Predictions
 from ..metrics.cumulative.cumulative import null_scale
 from ..util.results import number, percent, pvalue_clause
@@ -25,7 +26,7 @@ from ..views.view import View
 from .content import CalibratorTable, Direction, FeatureGaps, Verdict, Weakness, Weaknesses
 from .interactive import shown
 from .weaknesses import place_name
-from .wording import event_of, lens_text, level_text, percents, sentence
+from .wording import event_of, lens_text, level_text, metric_name, percents, remark, sentence
 
 ALPHA, POWER = 0.05, 0.8
 # Below this variance of the number of events the normal approximation of the minimum detectable effect is not used.
@@ -36,10 +37,6 @@ EXTREME = 2.0
 MOST_EXACT = 500
 # Consistent against any form of miscalibration, without bins, and with a known null distribution.
 TEST = "ecce_mad"
-TEST_NAME = (
-    "maximum absolute cumulative difference of scores and outcomes (ecce_mad); null hypothesis: the labels follow the predicted "
-    "probabilities"
-)
 
 
 @dataclass(frozen=True)
@@ -159,7 +156,7 @@ def judge(
     if direction == "none" and weaknesses.found:
         direction = "mixed"
         sentences[0] = f"{sentences[0][:-1]}, but in parts of the data."
-    sentences += _worst_place(weaknesses, features, outcome)
+    sentences = [*_reversal(p), *sentences, *_worst_place(weaknesses, features, outcome)]
     if rejected:
         sentences += filter(None, [recalibration_sentence(recalibration)])
     elif rejected is False:
@@ -206,7 +203,7 @@ def _tested(views: list[View], lens: str, seed: int) -> Tested:
         which = f"for each of {len(results)} {'cuts' if lens == 'ordinal' else 'classes'}, with Bonferroni correction"
     pvalue = combine_pvalues([each.pvalue for each in results], "bonferroni")
     least = len(results) * best.least_pvalue
-    return Tested(lens, best.statistic, pvalue, least, f"{TEST_NAME}, {which}; {best.null_distribution}")
+    return Tested(lens, best.statistic, pvalue, least, f"{remark('test')}, {which}; {best.null_distribution}")
 
 
 def _mean(view: View, outcome: str) -> Mean:
@@ -299,11 +296,13 @@ def _sentences(
 
 def _risk_headline(mean: Mean, top: Mean | None) -> str:
     """State whether the risks of an event are too high, too low or too extreme."""
+    average = f"too {'high' if mean.direction == 'over' else 'low'}"
     if top is not None and top.off and abs(top.gap) > EXTREME * abs(mean.gap):
         extreme = "too extreme" if top.direction == "over" else "not extreme enough"
-        return f"Risks are {extreme}; on average they differ little: {mean.means()}."
+        rest = f" and on average {average}" if mean.off else "; on average they differ little"
+        return f"Risks are {extreme}{rest}: {mean.means()}."
     if mean.off:
-        return f"Risks are too {'high' if mean.direction == 'over' else 'low'}: {mean.means()}."
+        return f"Risks are {average}: {mean.means()}."
     return f"Risks are wrong in parts of their range; on average they differ little: {mean.means()}."
 
 
@@ -318,10 +317,17 @@ def _study_sentence(study: ClinicalSummary) -> str:
         measures.append(f"{name} {digits(row.value)}{bounds}")
     slope = study["slope"]
     if slope.high is not None and slope.high < 1:
-        measures[1] += ", risks too extreme"
+        is_negative = slope.value is not None and slope.value < 0
+        measures[1] += ", risks reversed" if is_negative else ", risks too extreme"
     elif slope.low is not None and slope.low > 1:
         measures[1] += ", risks not extreme enough"
     return f"{'; '.join(measures)}."
+
+
+def _reversal(p: Predictions) -> list[str]:
+    """State that the classes look reversed, before anything else."""
+    problem = describe_reversal(p)
+    return [sentence(problem)] if problem else []
 
 
 def _worst_place(weaknesses: Weaknesses, features: FeatureGaps | None, outcome: str) -> list[str]:
@@ -348,10 +354,7 @@ def _reach(reach: float | None, mean: Mean | None, tested: Tested) -> list[str]:
         return ["With so few rows or events only large differences are detectable."] if few else []
     same = mean is not None and mean.lens == tested.lens
     which = "" if same else " of the mean predicted probability and the observed rate of the positive class"
-    return [
-        f"The test detects a difference{which} of {rounded_up(100 * reach)} percentage points or more with at least 80% power; "
-        "smaller differences may go undetected."
-    ]
+    return [remark("detectable", which=which, reach=rounded_up(100 * reach))]
 
 
 def rounded_up(value: float) -> str:
@@ -371,12 +374,12 @@ def recalibration_sentence(calibrators: CalibratorTable) -> str:
     if calibrators.reason or len(tried) < 2:
         return ""
     if calibrators.method == "none":
-        return f"No calibration method of the {len(tried) - 1} tried reliably improves the held-out {calibrators.loss}."
+        return f"No calibration method of the {len(tried) - 1} tried reliably improves the held-out {metric_name(calibrators.loss)}."
     name = calibrators.description[:1].upper() + calibrators.description[1:]
     chosen = next(entry for entry in tried if entry.method == calibrators.method)
     removed = calibrators.error_removed
     if removed is None or removed <= 0:
-        return f"{name} lowers the held-out {calibrators.loss}, but not the smECE."
+        return f"{name} lowers the held-out {metric_name(calibrators.loss)}, but not the smECE."
     sure = chosen.low > 0
     change = f"smECE {number(calibrators.before, 2)} to {number(calibrators.after, 2)}"
     if calibrators.pvalue_after is not None:

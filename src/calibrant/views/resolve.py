@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LensError, ShapeError
 from ..input.convert import is_frame
+from ..input.frames import check_same_rows
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..util.checks import weight_per_class
@@ -54,7 +55,10 @@ def as_predictions(
         raise InputTypeError("y_true", "is a frame, whose columns are not named", f"pass {line} alone")
     else:
         predictions = Predictions(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-    return predictions if where is None else parse_selection(where, predictions)
+    if where is None:
+        return predictions
+    check_same_rows(y_true, {"where": where})
+    return parse_selection(where, predictions)
 
 
 def paired_models(
@@ -86,6 +90,26 @@ def paired_models(
         except CalibrantError as error:
             raise (error.replaced(source=f"model {name!r}") if error.argument == "y_prob" else error) from None
     return on_same_rows(parts)
+
+
+def check_paired(parts: Mapping[str, Predictions]) -> None:
+    """Raise where the rows, labels or weights of two models differ, which could not be compared row by row."""
+    (first, one), *others = parts.items()
+    for name, other in others:
+        if (other.n, other.k, other.kind) != (one.n, one.k, one.kind):
+            raise ShapeError(
+                "y_prob",
+                f"{first!r} has {one.n} rows of {one.k} classes ({one.kind}) and {name!r} has {other.n} of {other.k} ({other.kind})",
+                "models are compared on the same rows",
+            )
+        for what in ("labels", "soft", "weight"):
+            mine, theirs = getattr(one, what), getattr(other, what)
+            if (mine is None) != (theirs is None) or (mine is not None and not np.array_equal(mine, theirs)):
+                raise ArgumentError(
+                    "y_true",
+                    f"the {'weights' if what == 'weight' else 'labels'} of {first!r} and {name!r} differ; models are compared on "
+                    "the same rows in the same order",
+                )
 
 
 def _kind(source: Any) -> str:
