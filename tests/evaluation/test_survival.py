@@ -154,7 +154,7 @@ def test_standard_errors_are_derivatives_in_the_weights_of_the_rows(strata: int)
     def measured(weight: np.ndarray) -> dict[str, Any]:
         follow_up = read_follow_up(time, event, None, groups, weight)
         read = read_survival(risk, follow_up, 4, stratify=groups is None)
-        return {m.measure: m for m in _point_measures(read.known(), risk, 0.95)}
+        return {m.measure: m for m in _point_measures(read.outcomes(), risk, 0.95)}
 
     step = 1e-5
     sums = dict.fromkeys(MEASURES, 0.0)
@@ -262,7 +262,7 @@ def test_scaled_brier_of_the_observed_risk_is_zero() -> None:
     assert result["scaled_brier"] == pytest.approx(0, abs=1e-12)
     assert result["observed_expected_ratio"] == pytest.approx(1, abs=1e-12)
     read = read_survival(np.full(80, rate), read_follow_up(time, event, None, None, None), 4)
-    assert _brier(read.known(), np.full(80, rate), 0.95).value == pytest.approx(rate * (1 - rate), abs=1e-12)
+    assert _brier(read.outcomes(), np.full(80, rate), 0.95).value == pytest.approx(rate * (1 - rate), abs=1e-12)
 
 
 def test_no_interval_where_the_variance_is_0_or_the_area_is_1() -> None:

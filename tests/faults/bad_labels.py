@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 import calibrant as cal
 
@@ -45,6 +46,14 @@ TABLE: dict[str, Call] = {
     "pos_label not in classes": lambda: cal.ece(cal.Predictions(CAT, P, classes=CATS, pos_label="fox")),
     "pos_label and soft": lambda: cal.ece(cal.Predictions(P, P, soft=True, pos_label=1)),
     "pos_label and multilabel": lambda: cal.ece(cal.Predictions(LABELS, COLUMNS, multilabel=True, pos_label=1)),
+    "columns of other names": lambda: cal.ece(
+        cal.Predictions(
+            pd.DataFrame(LABELS, columns=["a", "b"]), pd.DataFrame(COLUMNS, columns=["a", "c"]), multilabel=True
+        )
+    ),
+    "classes in another order than the columns": lambda: cal.ece(
+        cal.Predictions(LABELS, pd.DataFrame(COLUMNS, columns=["a", "b"]), multilabel=True, classes=["b", "a"])
+    ),
     "a third value beside pos_label": lambda: cal.ece(["a", "b", "c", "b"], P, pos_label="b"),
     "pos_label and one-hot": lambda: cal.ece(TWO, P, pos_label=1),
     # Labels in columns.

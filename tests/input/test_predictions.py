@@ -100,6 +100,18 @@ def test_multilabel_logits_are_independent() -> None:
     assert np.allclose(given.probs, [[0.5, 0.75, 1.0]])
 
 
+def test_columns_of_labels_are_matched_by_name() -> None:
+    probs = pd.DataFrame(np.array(P3), columns=["p_a", "p_b", "p_c"])
+    labels = pd.DataFrame([[1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]], columns=["c", "a", "b"])
+    several = Predictions(labels, probs, multilabel=True)
+    assert several.labels.tolist() == labels[["a", "b", "c"]].to_numpy().tolist()
+    shares = labels / labels.sum(axis=1).to_numpy()[:, None]
+    assert np.array_equal(Predictions(shares, probs, soft=True).soft, shares[["a", "b", "c"]])
+    assert Predictions(labels[1:], probs[1:]).labels.tolist() == [0, 1, 2]
+    by_position = Predictions(labels.to_numpy(), probs, multilabel=True)
+    assert by_position.labels.tolist() == labels.to_numpy().tolist()
+
+
 def test_soft_labels() -> None:
     shares = [0.1, 0.9, 0.5, 0.0]
     assert Predictions(shares, P, soft=True).soft.tolist() == shares

@@ -12,7 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import FileError, InputError
-from calibrant.monitoring.alarms import completed
+from calibrant.monitoring.alarms import complete_labels
 from calibrant.monitoring.ingest import minus, read_ids, sketch_of
 from calibrant.monitoring.labelfree import top_view
 from calibrant.monitoring.queries import Part
@@ -43,7 +43,7 @@ def test_what_is_written_comes_back(store: Store) -> None:
         assert db.reference() == b"reference"
         assert db.part(3, '"a"', "binary") == part
         assert db.part(4, '"a"', "binary").n == 0
-        known = db.known(["other", "id"])
+        known = db.find_rows(["other", "id"])
         assert [part.tolist() for part in known] == [[1], [3], ['"a"'], [0.1 + 0.2], [1], [-1], [[]]]
         assert db.events() == [(1, 3, '"a"', "scores", math.inf, "words", None, False)]
 
@@ -65,7 +65,7 @@ def test_ids_are_data(store: Store) -> None:
     with store.write() as db:
         db.add_rows((name, 0, "null", 0.5, 1, 0) for name in hostile)
     with store.read() as db:
-        assert db.known(hostile).row.tolist() == list(range(5))
+        assert db.find_rows(hostile).row.tolist() == list(range(5))
 
 
 def test_a_second_writer_waits(store: Store) -> None:
@@ -114,7 +114,7 @@ def test_sketches_add_and_take_away_to_the_same_bytes() -> None:
 
 def test_missing_labels_counted_as_negative() -> None:
     known = np.arange(200) < 120
-    found = completed(sketch_of(SCORE, None, "binary"), sketch_of(SCORE[known], YES[known], "binary"))
+    found = complete_labels(sketch_of(SCORE, None, "binary"), sketch_of(SCORE[known], YES[known], "binary"))
     assert found == cal.Sketch.of(np.where(known, YES, 0), SCORE)
 
 

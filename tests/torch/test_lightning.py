@@ -173,7 +173,7 @@ def test_several_processes_that_are_simulated(monkeypatch: pytest.MonkeyPatch) -
     """A process without rows takes part."""
     whole = CalibrationCallback()
     whole._keep(X, Y)
-    monkeypatch.setattr(home, "_gathered", lambda value: [[], whole._kept])
+    monkeypatch.setattr(home, "_gather", lambda value: [[], whole._kept])
     assert whole._fitted().temperature == pytest.approx(ct.TemperatureModule().fit(X, Y).temperature)
 
 

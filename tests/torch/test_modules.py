@@ -21,7 +21,6 @@ from torch import nn  # noqa: E402
 import calibrant as cal  # noqa: E402
 import calibrant.torch as ct  # noqa: E402
 from calibrant.errors import (  # noqa: E402
-    ArgumentError,
     CalibrantWarning,
     InputTypeError,
     InSampleWarning,
@@ -327,7 +326,7 @@ def test_a_calibrated_module_is_the_calibrator_of_the_model() -> None:
     # One output is the log-odds of the second class.
     binary = ct.CalibratedModule(model, scaled, output=lambda out: out[1])
     assert torch.allclose(binary.predict_proba(x)[:, 1], torch.sigmoid(model.second(x)[:, 0] / 2))
-    with raises(ArgumentError, "output"):
+    with raises(InputTypeError, "output"):
         ct.CalibratedModule(model, scaled)(x)
     with raises(InputTypeError, "calibrator"):
         ct.CalibratedModule(model, cal.TemperatureScaling())  # type: ignore[arg-type]

@@ -211,7 +211,7 @@ class KDTree:
         >>> cal.KDTree(gamma=0.5).fit(data.y_prob, lens="top_k:2").nodes_
         ((0, 0.5781667687390013, -1, -2),)
         """
-        view = _unlabelled(y_prob, lens)
+        view = _read_vectors(y_prob, lens)
         nodes, _ = self._grown(view)
         self.nodes_, self.columns_, self.lens_, self.classes_ = nodes, view.tree_columns, view.lens, _classes_of(view)
         return self
@@ -249,7 +249,7 @@ class KDTree:
         if self.classes_ is not None and names not in (None, self.classes_) and set(names or ()) == set(self.classes_):
             raise LensError(
                 "binning",
-                f"the tree was fitted on the classes {_listed(self.classes_)} in this order; got {_listed(names or ())}",
+                f"the tree was fitted on the classes {_name_list(self.classes_)} in this order; got {_name_list(names or ())}",
                 "pass the columns in that order",
             )
         cell = np.zeros(view.n, np.intp)
@@ -390,7 +390,7 @@ class SimplexGrid:
 Partition = BinningRule | Auto | KDTree | SimplexGrid
 
 
-def _unlabelled(y_prob: Any, lens: str | Lens) -> VectorView:
+def _read_vectors(y_prob: Any, lens: str | Lens) -> VectorView:
     """The vectors of probabilities under a lens; the labels are placeholders."""
     source = y_prob
     if is_frame(y_prob):
@@ -420,7 +420,7 @@ def _classes_of(view: VectorView) -> tuple[Any, ...] | None:
     return names if names is not None and len(names) == view.tree_columns else None
 
 
-def _listed(names: Sequence[Any]) -> str:
+def _name_list(names: Sequence[Any]) -> str:
     return ", ".join(map(str, names[:8])) + (", ..." if len(names) > 8 else "")
 
 

@@ -37,9 +37,9 @@ def _rounded_up(edges: NDArray[np.float32]) -> Floats:
     """Return the smallest float64 that rounds to each float32 or more: midway to the one below, which rounds to the even one."""
     middle = (edges.astype(np.float64) + np.nextafter(edges, np.float32(-1)).astype(np.float64)) / 2
     is_odd = (edges.view(np.uint32) & np.uint32(1)).astype(bool)
-    found = np.where(is_odd, np.nextafter(middle, 2), middle)
-    found[0] = 0
-    return found
+    lowest = np.where(is_odd, np.nextafter(middle, 2), middle)
+    lowest[0] = 0
+    return lowest
 
 
 @lru_cache(maxsize=64)

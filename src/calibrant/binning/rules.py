@@ -686,7 +686,7 @@ class Levels(EdgeRule):
         """Return edges midway between the distinct scores."""
         count = self.count(view)
         levels = view.prefix.score
-        rows = view.total if view.weight_kind == "counts" else view.n
+        rows = view.row_count
         if count > SPARSE_LEVELS and rows < 2 * count:
             problem = f"'levels' has {count:,} bins for {rows:,.0f} rows, so that the rate of most bins is that of one row, and their variance is unknown"
             warn_caller(InputWarning("bins", problem, "round the scores, or give a number of bins"))

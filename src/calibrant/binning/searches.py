@@ -150,9 +150,9 @@ def search_together(paths: Sequence[tuple[Array, Array]]) -> Array:
     levels = np.array([np.count_nonzero(weight[1:] != weight[:-1]) for weight, _ in paths])
     enough = np.flatnonzero(stacked.total >= FEWEST_ROWS)
     most = np.minimum(np.rint(stacked.total / 10).astype(np.int64), np.minimum(levels, 100))[enough]
-    found = np.zeros(len(paths), np.int64)
-    found[enough] = _narrow(most, 10, lambda some, counts: stacked.fit(enough[some], counts))
-    return found
+    counts = np.zeros(len(paths), np.int64)
+    counts[enough] = _narrow(most, 10, lambda some, numbers: stacked.fit(enough[some], numbers))
+    return counts
 
 
 class _StackedPaths:
@@ -331,9 +331,9 @@ class EqualArea(Rule):
             if high - low <= SAME * high:  # any closer, rounding would decide between equal areas
                 break
             middle = (low + high) / 2
-            found = close(middle)
-            if len(found) <= most:
-                high, ends = middle, found
+            wider = close(middle)
+            if len(wider) <= most:
+                high, ends = middle, wider
             else:
                 low = middle
         cuts = np.append(0, ends[:-1]).astype(np.intp)

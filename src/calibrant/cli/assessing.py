@@ -181,25 +181,20 @@ def run_compare(
 
     fields = {"difference": ("value", "low", "high", "pvalue")}
     conditions = gates.conditions(known, lambda name: fields.get(name, ("value",)), "difference.low > 0")
-    parts = _read_models(source, models, "logits" if logits else "probs", cluster)
-    first = next(iter(parts.values()))
-    result = compare(parts, metric=metric, cluster=cluster is not None, **keywords)
-    object.__setattr__(result, "dropped", first.dropped)  # results are frozen
-    output = {"file": file, **_positive(first), **result.to_dict()} if as_json else lambda: _show(result, first)
-    return gates.conclude(_check_gates(conditions, result), f"calibrant compare {named_file(file)}", output)
-
-
-def _read_models(source: Source, models: str, scores: str, cluster: str | None) -> dict[str, Predictions]:
-    """The predictions of each model, by its name: its column, or the part of a pattern before the star."""
-    specs = [spec.strip() for spec in models.split(",")]
+    # A model is its column, or the part of a pattern before the star.
+    specs, scores = [spec.strip() for spec in models.split(",")], "logits" if logits else "probs"
     if len(set(specs)) < max(2, len(specs)):
         raise ArgumentError("--models", f"must name two or more columns; got {models!r}", "for example p_old,p_new")
     names = [spec[:-1].rstrip("_.") or spec if spec.endswith("*") else spec for spec in specs]
     try:
-        parts = source.read_each([replace(source.columns, **{scores: spec}, by=cluster) for spec in specs])
+        read = source.read_each([replace(source.columns, **{scores: spec}, by=cluster) for spec in specs])
     except ColumnError as error:
         raise error.replaced({f"--{scores}": "--models", "--by": "--cluster"}) from None
-    return dict(zip(names, parts, strict=True))
+    parts, first = dict(zip(names, read, strict=True)), read[0]
+    result = compare(parts, metric=metric, cluster=cluster is not None, **keywords)
+    object.__setattr__(result, "dropped", first.dropped)  # results are frozen
+    output = {"file": file, **_positive(first), **result.to_dict()} if as_json else lambda: _show(result, first)
+    return gates.conclude(_check_gates(conditions, result), f"calibrant compare {named_file(file)}", output)
 
 
 def _check_gates(conditions: list[Condition], result: Comparison) -> list[Checked]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..errors import ArgumentError, CalibrantError
 from ..util.checks import suggest
 from ..util.version import __version__
-from .gate_results import Checked, annotation, passed, results_of
+from .gate_results import Checked, annotation, pass_lines, results_of
 from .screen import clean, print_json, say
 
 COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -92,7 +92,7 @@ class Gates(NamedTuple):
         """
         failed = [each for each in checked if each.failed]
         undefined = [each for each in checked if each.reason]
-        for line in passed(checked):
+        for line in pass_lines(checked):
             say(clean(f"gate passed: {line}"), err=True)
         for each in failed:
             say(clean(f"gate failed: {each}"), err=True)

@@ -6,7 +6,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from ..errors import ArgumentError
-from ..evaluation.measure import calibrated, evaluate
+from ..evaluation.measure import calibrate_predictions, evaluate
 from ..inference.significance import assess
 from ..recalibration.choosing import recalibrate
 from ..reporting.building import report
@@ -50,7 +50,7 @@ def run(out: str, save_data: str | None = None) -> None:
     chance = [assess(test, metric=metric, n_resamples=RESAMPLES).verdict for metric in ("ecce_mad", "ecd")]
     print_lines(["", "Tests of calibration:", *chance, ""])
     recalibration = recalibrate(validation.labels, validation.probs)
-    after = evaluate(calibrated(test, recalibration.calibrator), n_resamples=RESAMPLES)
+    after = evaluate(calibrate_predictions(test, recalibration.calibrator), n_resamples=RESAMPLES)
     print_lines(["Recalibration, by cross-validation on the validation data:", *repr(recalibration).splitlines(), ""])
     pairs = [(old, new) for old, new in zip(before.results, after.results, strict=True) if old.value is not None]
     rows = [[old.metric, number(old.value), number(new.value)] for old, new in pairs]

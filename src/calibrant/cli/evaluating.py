@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..errors import ArgumentError
-from ..evaluation.measure import calibrated, evaluate
+from ..evaluation.measure import calibrate_predictions, evaluate
 from ..evaluation.result import Evaluation, MetricResult, numeric_columns
 from ..evaluation.subgroups import find_subgroups
 from ..input.predictions import Predictions
@@ -94,7 +94,7 @@ def run(
     if data is None:
         data = source.read()
         columns = source.read_features(features, data) if features else None
-        data = data if calibrator is None else calibrated(data, calibrator)
+        data = data if calibrator is None else calibrate_predictions(data, calibrator)
         if columns is not None:
             subgroups = find_subgroups(data, features=columns, lens=asked.lens or "auto", rng=draws.seed)
     elif calibrator is not None:

@@ -119,8 +119,8 @@ def init(store: str, **options: Any) -> None:
 
     The names of columns are stored, so that update and labels need none.
     """
-    made, dropped = create_monitor(store, options)
-    print_lines([repr(made), *([] if dropped is None else [str(dropped)])])
+    monitor, dropped = create_monitor(store, options)
+    print_lines([repr(monitor), *([] if dropped is None else [str(dropped)])])
 
 
 @options.command("update")
@@ -215,7 +215,7 @@ def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update
             is_expected = isinstance(error, CalibrantError | OSError)
             fault = fault if is_expected else error
             problem = in_options(error) if isinstance(error, CalibrantError) else repr(error)
-            aside[fingerprinted(file)] = problem.removeprefix(f"{file}: ")
+            aside[name_with_fingerprint(file)] = problem.removeprefix(f"{file}: ")
         finally:
             running.files = None
     if as_json:
@@ -231,7 +231,7 @@ def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update
     exit_for_alarms([alarm for update in done.values() for alarm in update.alarms], fail_on)
 
 
-def fingerprinted(file: str) -> str:
+def name_with_fingerprint(file: str) -> str:
     """The name of a file with the beginning of the hash of its content, if it can be read."""
     try:
         with open(file, "rb") as opened:

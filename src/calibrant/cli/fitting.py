@@ -10,7 +10,7 @@ import numpy as np
 
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
-from ..evaluation.measure import calibrated
+from ..evaluation.measure import calibrate_predictions
 from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
@@ -73,19 +73,19 @@ def run_fit(file: str, *, out: str, preprocessing: str | None, as_json: bool, **
     """
     source = Source.take(file, options)
     p = source.read() if not is_sketch(file) else read_sketches((file,), source)
-    found = fit_calibrator(p, **options)
-    path = save(found.calibrator, out, preprocessing=preprocessing)
+    fitted = fit_calibrator(p, **options)
+    path = save(fitted.calibrator, out, preprocessing=preprocessing)
     if as_json:
-        print_json({"calibrant": __version__, "file": file, **found.to_dict(), "calibrator": str(path)})
+        print_json({"calibrant": __version__, "file": file, **fitted.to_dict(), "calibrator": str(path)})
         return
-    print_lines(repr(found).split("\n"))
+    print_lines(repr(fitted).split("\n"))
     positive = positive_class(p) if isinstance(p, Predictions) else ""
     classes = f"; positive class {positive}" if positive else ""
     print_lines(
         [
             "",
-            f"Wrote {path}: {type(found.calibrator).__name__}, fitted on {found.n:,} rows{classes}.",
-            *(["It leaves the probabilities unchanged."] if found.method == "none" else []),
+            f"Wrote {path}: {type(fitted.calibrator).__name__}, fitted on {fitted.n:,} rows{classes}.",
+            *(["It leaves the probabilities unchanged."] if fitted.method == "none" else []),
         ]
     )
 
@@ -112,7 +112,7 @@ def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[
         keywords |= {"multilabel": not calibrator.exclusive}
         keywords |= {} if dropped is None else {"missing": dropped}
         p = Predictions(labels, normalize=source.normalize, clip=source.clip, **keywords)
-        path = opened.write(out, calibrated(p, calibrator).probs)
+        path = opened.write(out, calibrate_predictions(p, calibrator).probs)
         return path, rows, dropped
 
 
@@ -204,7 +204,7 @@ def run_select(file: str, *, calibrator: str | None, as_json: bool, **options: A
     """
     p = Source.take(file, options).read()
     if calibrator is not None:
-        p = calibrated(p, calibrator)
+        p = calibrate_predictions(p, calibrator)
     chosen = choose_threshold(p, **options)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **chosen.to_dict()})

@@ -35,7 +35,7 @@ class Checked(NamedTuple):
         return {"gate": self.gate, "place": where, "value": self.value, "limit": self.limit, "state": state}
 
 
-def passed(checked: Sequence[Checked]) -> list[str]:
+def pass_lines(checked: Sequence[Checked]) -> list[str]:
     """One line for each gate that holds nowhere."""
     lines = []
     for gate in dict.fromkeys(each.gate for each in checked):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import CalibrantError
-from ..input.evaluation_logs import READERS
+from ..input.evaluation_logs import read_log
 from ..input.language_models import AnswerTable
 from ..sketches.files.columns import Columns, score_options
 from ..util.database import connect
@@ -43,7 +43,7 @@ def _read(paths: list[str], format: str, label: str | None) -> AnswerTable:
     """The answers in a log, with a note on what was read; errors name options."""
     kind, _, detail = format.partition(":")
     try:
-        table = READERS[kind](paths, detail, None if label in ("label", "correct", "confidence") else label)
+        table = read_log(kind, paths, detail, None if label in ("label", "correct", "confidence") else label)
     except CalibrantError as error:
         options = {
             "path": "FILE",

@@ -104,15 +104,15 @@ def status(
         raise ArgumentError("--prometheus", "cannot be combined with --json", "give one of them")
     opened = Monitor.open(store)
     labels = {"model": options["name"] or opened.name, **options["tags"]}
-    found = _status(opened, last, group)
-    text = found.to_json() if as_json else found.to_prometheus(labels) if prometheus else None
+    state = _status(opened, last, group)
+    text = state.to_json() if as_json else state.to_prometheus(labels) if prometheus else None
     if text is None:
-        _show(found)
+        _show(state)
     elif out is None:
         say(text, nl=False)
     else:
         write_atomic(out, text.encode())
-    exit_for_alarms(found.open_alarms, fail_on)
+    exit_for_alarms(state.open_alarms, fail_on)
 
 
 @options.command("report")
@@ -129,9 +129,9 @@ def report(store: str, out: str, title: str | None, last: int, group: str | None
     from ..reporting.timeline import write_timeline  # the other commands draw nothing
 
     opened = Monitor.open(store)
-    found = _status(opened, last, group)
-    written = write_timeline(out, found, title=title or opened.name)
-    print_lines([found.verdict, f"Wrote {written}."])
+    state = _status(opened, last, group)
+    written = write_timeline(out, state, title=title or opened.name)
+    print_lines([state.verdict, f"Wrote {written}."])
 
 
 @options.command("check")
@@ -200,7 +200,7 @@ def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
         raise ArgumentError("--last", f"must be at least 1; got {last}")
     if group is None:
         return opened.status(last=last)
-    names = {str(found.group): found.group for found in opened.status(last=1).groups}
+    names = {str(each.group): each.group for each in opened.status(last=1).groups}
     return opened.status(last=last, group=names.get(group, group))
 
 
@@ -226,10 +226,10 @@ def exit_for_alarms(alarms: Iterable[Alarm], fail_on: str) -> None:
         raise click.exceptions.Exit(EXIT_ALARM)
 
 
-def _show(found: MonitorStatus) -> None:
-    print_lines([found.verdict, found.counts, *(f"alarm: {line}" for line in found.open_lines)])
+def _show(status: MonitorStatus) -> None:
+    print_lines([status.verdict, status.counts, *(f"alarm: {line}" for line in status.open_lines)])
     rows = []
-    for w in found.windows:
+    for w in status.windows:
         c, p = w.calibration, w.scores.drift_pvalue
         ood = ["-" if score.pvalue is None else f"{score.pvalue:.3g}" for score in w.scores.ood]
         measured = ["-", "-"] if c is None else [number(c.gap), number(c.ece)]
@@ -251,14 +251,14 @@ def _show(found: MonitorStatus) -> None:
     if rows:
         print_lines([""])
         place = SHOWN.index("drift p") + 1
-        headings = (*SHOWN[:place], *(f"{each.name} p" for each in found.settings.ood), *SHOWN[place:])
+        headings = (*SHOWN[:place], *(f"{each.name} p" for each in status.settings.ood), *SHOWN[place:])
         print_table(headings, rows, range(2, len(headings)))
-    if found.groups:
-        print_lines(["", *(repr(group) for group in found.groups[:50])])
-    told = [note for note in (found.waiting, *found.notes) if note]
-    newest = found.last_closed
+    if status.groups:
+        print_lines(["", *(repr(group) for group in status.groups[:50])])
+    notes = [note for note in (status.waiting, *status.notes) if note]
+    newest = status.last_closed
     if newest is not None:
-        told += [] if newest.scores.reading is None else [f"{newest.window}: {newest.scores.reading.words}"]
-        told += [f"{newest.window}: {score.words}" for score in newest.scores.ood]
-        told += [f"{newest.window}: {newest.accuracy_words}"] if newest.accuracy_words else []
-    print_lines(["", *told] if told else [])
+        notes += [] if newest.scores.reading is None else [f"{newest.window}: {newest.scores.reading.words}"]
+        notes += [f"{newest.window}: {score.words}" for score in newest.scores.ood]
+        notes += [f"{newest.window}: {newest.accuracy_words}"] if newest.accuracy_words else []
+    print_lines(["", *notes] if notes else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -112,32 +112,26 @@ from .streaming import is_large, not_streamed, read_stream
     "repeated.",
 )
 @options.debug_option
-def run(
-    files: tuple[str, ...],
-    *,
-    out: str | None,
-    form: str | None,
-    kind: str | None,
-    id_column: str | None,
-    tripod: str | None,
-    model_card: str | None,
-    figures: str | None,
-    features: str | None,
-    **options: Any,
-) -> bool:
+def run(files: tuple[str, ...], *, kind: str | None, id_column: str | None, **options: Any) -> bool:
     """Write a report on the predictions in FILE: calibration, metrics, subgroups, recalibration and threshold.
 
     With --compare, the report compares several files.
     """
     gates, source = Gates.take(options), Source.take(files[0], options)
+    features = options.pop("features")
     _check_files(files, kind)
-    single = {"--fail-if": gates.texts, "--for": options["purpose"], "--model-card": model_card, "--features": features}
-    given = [name for name, value in single.items() if value]
-    if kind is not None and given:
-        raise ArgumentError(given[0], "cannot be combined with --compare", "report on one file")
-    if tripod is not None:
+    single = {
+        "--fail-if": gates.texts,
+        "--for": options["purpose"],
+        "--model-card": options["model_card"],
+        "--features": features,
+    }
+    stated = [name for name, value in single.items() if value]
+    if kind is not None and stated:
+        raise ArgumentError(stated[0], "cannot be combined with --compare", "report on one file")
+    output = Output.take(options)
+    if output.tripod is not None:
         options["purpose"] = "clinical"
-    target, shape = _choose_target(out, form)
     title, metrics, draws = options.pop("title"), options.pop("metrics"), Draws.take(options)
     is_comparison = kind is not None
     names = COMPARED if is_comparison and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
@@ -152,37 +146,62 @@ def run(
     more = {"files": [named_file(file) for file in files], "by": source.columns.by, "where": source.where}
     more |= used_configuration()
     if kind is not None:
-        several = compare_models(_models(files, source, id_column), settings, more)
-        _write(several, several.content(shape), target, {}, figures, several.sentence)
+        comparison = compare_models(_models(files, source, id_column), settings, more)
+        output.write(comparison, comparison.sentence, {})
         return False
     check_gates = _read_gates(gates, source, settings)
     data = source.read() if features else _read(source)
     columns = source.read_features(features, data) if features and isinstance(data, Predictions) else None
-    found = build(data, settings, more, features=columns)
-    beside = {} if model_card is None else {model_card: found.to_model_card()}
-    if tripod is not None:
-        assert found.clinical is not None
-        model = found.metadata.get("model", "")
-        beside[tripod] = tripod_items(found.clinical.summary, outcome=found.outcome or None, model=model)
-    _write(found, found.content(shape), target, beside, figures, found.verdict.sentence)
-    return gates.finish(check_gates(data, found), f"calibrant report {named_file(files[0])}")
+    report = build(data, settings, more, features=columns)
+    texts = {} if output.model_card is None else {output.model_card: report.to_model_card()}
+    if output.tripod is not None:
+        assert report.clinical is not None
+        model = report.metadata.get("model", "")
+        texts[output.tripod] = tripod_items(report.clinical.summary, outcome=report.outcome or None, model=model)
+    output.write(report, report.verdict.sentence, texts)
+    return gates.finish(check_gates(data, report), f"calibrant report {named_file(files[0])}")
 
 
-def _choose_target(out: str | None, form: str | None) -> tuple[str, Form]:
-    """Where the report is written, or - to print it, and in which form."""
-    if out == "-" and form in ("pdf", "docx"):
-        raise ArgumentError("--out", f"a {form} cannot be printed", "name a file")
-    target = out or f"report.{form or 'html'}"
-    try:
-        shape = form_of("x.md" if target == "-" else target, form)
-    except ArgumentError as error:
-        raise error.replaced(
-            argument="--out", remedy="end it in .html, .md, .json, .pdf or .docx, or use --as"
-        ) from None
-    if out is None:  # the others are checked with the options
-        check_writable(target)
-        check_replaceable("--out", target, "a document")
-    return target, shape
+class Output(NamedTuple):
+    """Where a report is written, or - to print it, and the files beside it."""
+
+    target: str
+    form: Form
+    figures: str | None
+    model_card: str | None
+    tripod: str | None
+
+    @classmethod
+    def take(cls, options: dict[str, Any]) -> Output:
+        """Take the options of the output from those of a command."""
+        out, form = options.pop("out"), options.pop("form")
+        if out == "-" and form in ("pdf", "docx"):
+            raise ArgumentError("--out", f"a {form} cannot be printed", "name a file")
+        target = out or f"report.{form or 'html'}"
+        try:
+            form = form_of("x.md" if target == "-" else target, form)
+        except ArgumentError as error:
+            remedy = "end it in .html, .md, .json, .pdf or .docx, or use --as"
+            raise error.replaced(argument="--out", remedy=remedy) from None
+        if out is None:  # the others are checked with the options
+            check_writable(target)
+            check_replaceable("--out", target, "a document")
+        return cls(target, form, *(options.pop(name) for name in ("figures", "model_card", "tripod")))
+
+    def write(self, document: Document, sentence: str, texts: Mapping[str, str]) -> None:
+        """Write or print the document, and write texts by their paths and the figures."""
+        content = document.content(self.form)
+        paths = [write_atomic(path, text.encode()) for path, text in texts.items()]
+        if self.figures is not None:
+            document.save_figures(self.figures)
+            paths.append(Path(self.figures))
+        if self.target == "-":
+            say(content.decode(), nl=False)
+            return
+        names = [str(path) for path in (write_atomic(self.target, content), *paths)]
+        reports = getattr(document, "reports", [document])
+        print_lines([sentence, *dict.fromkeys(each.provenance.sketch for each in reports if each.provenance.sketch)])
+        say(clean(f"Wrote {', '.join(names[:-1])} and {names[-1]}." if len(names) > 1 else f"Wrote {names[0]}."))
 
 
 def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[Any, Report], list[Checked]]:
@@ -192,14 +211,14 @@ def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[A
     clinical = [each for each in conditions if each.name in study]
     on_metrics = [each for each in conditions if each.name not in study]
 
-    def check_all(data: Predictions | Sketches, found: Report) -> list[Checked]:
+    def check_all(data: Predictions | Sketches, report: Report) -> list[Checked]:
         checked: list[Checked] = []
         if clinical:  # the table of a validation study is about all rows
-            assert found.clinical is not None
-            checked += check(clinical, places_of(found.clinical.summary.to_dict()))
+            assert report.clinical is not None
+            checked += check(clinical, places_of(report.clinical.summary.to_dict()))
         if on_metrics:
             level = settings.level if needs_interval(on_metrics) else None
-            measured = evaluate(
+            evaluation = evaluate(
                 data,
                 metrics=gate_metrics(on_metrics) or ["brier"],
                 lens=settings.lens,
@@ -208,27 +227,10 @@ def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[A
                 n_resamples=settings.n_resamples,
                 rng=settings.seed,
             )
-            checked += check(on_metrics, places_of(measured.to_dict()), source.columns.by)
+            checked += check(on_metrics, places_of(evaluation.to_dict()), source.columns.by)
         return checked
 
     return check_all
-
-
-def _write(
-    found: Document, content: bytes, target: str, beside: Mapping[str, str], figures: str | None, sentence: str
-) -> None:
-    """Write or print the report, and write the texts and figures beside it."""
-    written = [write_atomic(path, text.encode()) for path, text in beside.items()]
-    if figures is not None:
-        found.save_figures(figures)
-        written.append(Path(figures))
-    if target == "-":
-        say(content.decode(), nl=False)
-        return
-    names = [str(path) for path in (write_atomic(target, content), *written)]
-    reports = getattr(found, "reports", [found])
-    print_lines([sentence, *dict.fromkeys(each.provenance.sketch for each in reports if each.provenance.sketch)])
-    say(clean(f"Wrote {', '.join(names[:-1])} and {names[-1]}." if len(names) > 1 else f"Wrote {names[0]}."))
 
 
 def _check_files(files: tuple[str, ...], kind: str | None) -> None:
@@ -250,17 +252,15 @@ def _read(source: Source) -> Predictions | Sketches:
     return source.read() if sketches is None else sketches
 
 
-def _rows(source: Source) -> Predictions:
-    """The rows of a file, or the cells of a sketch."""
-    sketches = read_stream(source, False)
-    return source.read() if sketches is None else sketches.predictions()
-
-
 def _models(files: tuple[str, ...], source: Source, id_column: str | None) -> Mapping[str, Predictions]:
     """Predictions by the names of their files, or by their paths if two files have the same name."""
     stems = [Path(file).stem for file in files]
     names = stems if len(set(stems)) == len(files) else list(files)
     if len(set(names)) < len(files):
         raise ArgumentError("FILE", "the same file is given twice", "name each file once")
-    sources = {name: replace(source, file=file) for name, file in zip(names, files, strict=True)}
-    return pair_rows({name: _rows(each) for name, each in sources.items()}, list(sources.values()), id_column)
+    sources = [replace(source, file=file) for file in files]
+    models = {}
+    for name, each in zip(names, sources, strict=True):
+        sketches = read_stream(each, False)
+        models[name] = each.read() if sketches is None else sketches.predictions()
+    return pair_rows(models, sources, id_column)

@@ -74,7 +74,7 @@ class Source:
         """The predictions of each choice of columns of the same rows, with the classes in the order of the first."""
         parts = _load(self, several)
         _order_classes(parts, named=self.classes is not None)
-        found = []
+        results = []
         for index, keywords in enumerate(parts):
             by_place, label = keywords.pop("by_place"), keywords.pop("label_name")
             if by_place and not index and self.classes is None and self.pos_label is None:
@@ -82,8 +82,8 @@ class Source:
             keywords |= {"normalize": self.normalize, "clip": self.clip}
             predictions = Predictions(**named_classes(keywords, self.classes, self.pos_label))
             predictions.label_name = label
-            found.append(predictions)
-        return found
+            results.append(predictions)
+        return results
 
     def read_features(self, names: str, data: Predictions) -> dict[str, Any]:
         """Columns of features of the rows of predictions from this source; missing values are masked."""
@@ -117,7 +117,13 @@ def _load(source: Source, several: list[Columns]) -> list[dict[str, Any]]:
             )
             for columns in several
         ]
-    roles = [_roles(own, columns) for own, columns in zip(read, several, strict=True)]
+    roles: list[dict[str, str]] = []  # the arguments that columns are read for
+    for own, columns in zip(read, several, strict=True):
+        label, *others = _wanted_columns(columns, own.existing)
+        special = {columns.weight: "sample_weight", columns.counts: "counts"}
+        parts = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
+        factors = [factor_key(factor) for each in own.by for factor in each]
+        roles.append(parts | {factor: "groups" for factor in factors if factor not in parts})
     known = {name.strip() for name in [*(source.classes or "").split(","), source.pos_label or ""]}
     for columns, parts in zip(several, roles, strict=True):
         scores = [name for name, argument in parts.items() if argument == "y_prob"]
@@ -192,14 +198,6 @@ def complete(
         )
         kept[name] = read_as(np.ma.getdata(kept[name]))
     return kept, dropped
-
-
-def _roles(read: _Read, columns: Columns) -> dict[str, str]:
-    """The arguments that the columns are read for."""
-    label, *others = _wanted_columns(columns, read.existing)
-    special = {columns.weight: "sample_weight", columns.counts: "counts"}
-    own = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
-    return own | {factor_key(factor): "groups" for each in read.by for factor in each if factor_key(factor) not in own}
 
 
 def read_columns(source: Source, paths: list[str], kind: str, choose: Callable[[list[str]], list[str]]) -> _Read:

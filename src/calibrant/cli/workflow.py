@@ -20,7 +20,7 @@ from ..errors import (
     WeightsNotSupportedError,
     warn_caller,
 )
-from ..evaluation.measure import calibrated, choose_metrics, evaluate
+from ..evaluation.measure import calibrate_predictions, choose_metrics, evaluate
 from ..evaluation.result import NOT_SIGNIFICANT, Evaluation, Header
 from ..inference.comparison import Comparison, compare
 from ..input.predictions import Predictions
@@ -277,7 +277,7 @@ def _measure(
     kept = validation.take(np.sort(order[:held_out])) if held_out else None
     recalibration = fit_calibrator(validation.take(np.sort(order[held_out:])), **fit)
     same = Scores(validation).fingerprint == Scores(test).fingerprint
-    mapped = calibrated(test, recalibration.calibrator)
+    mapped = calibrate_predictions(test, recalibration.calibrator)
     if same and kept is not None:  # the calibrator itself warns only of the rows that it was fitted on
         warn_caller(SAME_ROWS, InSampleWarning)
     draws = {"level": evaluation["level"], "n_resamples": evaluation["n_resamples"], "rng": evaluation["rng"]}
@@ -302,7 +302,7 @@ def _threshold(
     if kept is None:
         return chosen, seen, ""
     try:
-        chosen = choose_threshold(calibrated(kept, recalibration.calibrator), **target)
+        chosen = choose_threshold(calibrate_predictions(kept, recalibration.calibrator), **target)
         if chosen.threshold is not None:
             level = target["guarantee"]
             seen = choose_threshold(mapped, method="fixed", grid=chosen.threshold, guarantee=level)

@@ -44,6 +44,11 @@ class FollowUp(NamedTuple):
     def has_competing(self) -> bool:
         return bool(((self.event != 0) & (self.event != self.cause)).any())
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether Greenwood's formula applies: one cause, one stratum, no weights."""
+        return not (self.has_competing or self.weighted or self.strata)
+
 
 class _Stratum(NamedTuple):
     """The risk sets of the censoring distribution of one stratum, at each distinct time."""
@@ -67,7 +72,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Known:
+class WeightedOutcomes:
     """Outcome at the horizon and weight of each row, and how the weights depend on the rows."""
 
     follow_up: FollowUp
@@ -81,13 +86,18 @@ class Known:
     def total(self) -> float:
         return float(self.weight.sum())
 
+    @property
+    def risk(self) -> float:
+        """The observed risk."""
+        return float(self.weight @ self.outcome) / self.total
+
     def influence(self, share: Floats) -> Floats:
         """Return the derivative of an estimate with respect to the weight of each row, times this weight: the infinitesimal jackknife.
 
         `share` is the part of it with the probabilities of censoring fixed. The rest arises because a row also changes the estimated
         probabilities of censoring of all rows that were observed longer.
         """
-        found = share.copy()
+        change = share.copy()
         for rows, place, leaving, later in self.strata:
             sums = np.column_stack([np.bincount(place, column[rows], len(leaving)) for column in share.T])
             beyond = sums[::-1].cumsum(axis=0)[::-1] - sums
@@ -100,8 +110,8 @@ class Known:
             before = np.vstack([np.zeros((1, share.shape[1])), drift])
             censored = (self.follow_up.event[rows] == 0)[:, None]
             part = np.where(censored, pull[place] - drift[place], -before[place])
-            found[rows] += self.follow_up.weight[rows, None] * part
-        return found
+            change[rows] += self.follow_up.weight[rows, None] * part
+        return change
 
     def standard_error(self, share: Floats) -> float:
         """Return the standard error of the estimate that `influence` describes."""
@@ -151,18 +161,18 @@ class HorizonOutcomes(Result):
     observed_risk: float
 
     def _title(self) -> str:
-        return counted(self)
+        return row_counts(self)
 
     def _notes(self) -> list[str]:
         most = float(self.weight.max())
         return [f"observed risk {number(self.observed_risk)}, largest weight {number(most)}"]
 
 
-def counted(found: Any) -> str:
+def row_counts(result: Any) -> str:
     """The number of rows by their state at the horizon, as text."""
-    shown = [several(found.n, "row") + f" at horizon {found.horizon:g}: " + several(found.n_events, "event")]
-    shown += [several(found.n_competing, "competing event")] if found.n_competing else []
-    return ", ".join([*shown, f"{found.n_event_free:,} event-free", f"{found.n_censored:,} censored before it"])
+    parts = [several(result.n, "row") + f" at horizon {result.horizon:g}: " + several(result.n_events, "event")]
+    parts += [several(result.n_competing, "competing event")] if result.n_competing else []
+    return ", ".join([*parts, f"{result.n_event_free:,} event-free", f"{result.n_censored:,} censored before it"])
 
 
 def horizon_outcomes(
@@ -246,27 +256,27 @@ def horizon_outcomes(
     0.096
     """
     follow_up = read_follow_up(time, event, cause, groups, sample_weight)
-    found = known_outcomes(follow_up, check_horizon(horizon))
+    outcomes = known_outcomes(follow_up, check_horizon(horizon))
     return HorizonOutcomes(
-        found.horizon,
-        found.outcome,
-        found.weight,
-        len(found.outcome),
-        **counts_of(found),
-        observed_risk=float(found.weight @ found.outcome) / found.total,
+        outcomes.horizon,
+        outcomes.outcome,
+        outcomes.weight,
+        len(outcomes.outcome),
+        **counts_of(outcomes),
+        observed_risk=outcomes.risk,
     )
 
 
-def counts_of(found: Known) -> dict[str, int]:
+def counts_of(outcomes: WeightedOutcomes) -> dict[str, int]:
     """The number of rows by their state at the horizon."""
-    time, event = found.follow_up.time, found.follow_up.event
-    due = (time <= found.horizon) & (event != 0)
-    own = int(found.outcome.sum())
+    time, event = outcomes.follow_up.time, outcomes.follow_up.event
+    due = (time <= outcomes.horizon) & (event != 0)
+    own = int(outcomes.outcome.sum())
     return {
         "n_events": own,
-        "n_event_free": int((found.known & ~due).sum()),
+        "n_event_free": int((outcomes.known & ~due).sum()),
         "n_competing": int(due.sum()) - own,
-        "n_censored": int((~found.known).sum()),
+        "n_censored": int((~outcomes.known).sum()),
     }
 
 
@@ -315,14 +325,14 @@ def _numbers(values: Any, argument: str) -> Floats:
     array = column(values, argument).array
     if array.ndim != 1:
         raise ShapeError(argument, f"expected one number per row, got shape {array.shape}")
-    found = numbers(array, argument).astype(np.float64)
-    missing = np.isnan(found)
+    entries = numbers(array, argument).astype(np.float64)
+    missing = np.isnan(entries)
     if missing.any():
         count = int(missing.sum())
         raise InputError(
             argument, missing_values(count), "drop or fill these rows", row=int(np.argmax(missing)), count=count
         )
-    return found
+    return entries
 
 
 def _cause(event: Whole, cause: Any) -> int:
@@ -345,7 +355,7 @@ def _cause(event: Whole, cause: Any) -> int:
     return int(cause)
 
 
-def known_outcomes(follow_up: FollowUp, horizon: float) -> Known:
+def known_outcomes(follow_up: FollowUp, horizon: float) -> WeightedOutcomes:
     """Outcome and weight of each row."""
     time, event = follow_up.time, follow_up.event
     due = time <= horizon
@@ -360,7 +370,7 @@ def known_outcomes(follow_up: FollowUp, horizon: float) -> Known:
         stay, stratum = _stay(follow_up, rows, horizon, follow_up.strata[code] if follow_up.strata else None)
         weight[rows] = np.where(known[rows], follow_up.weight[rows] / stay, 0.0)
         strata.append(stratum)
-    return Known(follow_up, horizon, outcome, weight, known, tuple(strata))
+    return WeightedOutcomes(follow_up, horizon, outcome, weight, known, tuple(strata))
 
 
 def log_rank_pvalue(follow_up: FollowUp, horizon: float) -> float:
@@ -413,15 +423,14 @@ def _stay(follow_up: FollowUp, rows: Array, horizon: float, stratum: Any) -> tup
     return before[np.minimum(place, end)], _Stratum(rows, place, leaving, later)
 
 
-def observed_risk(found: Known, level: float) -> Interval:
+def observed_risk(outcomes: WeightedOutcomes, level: float) -> Interval:
     """The observed risk at the horizon, with its interval on the scale log(-log(1 - risk)).
 
     The standard error is Greenwood's; with competing events, weights or several strata it is that of the infinitesimal jackknife.
     """
-    risk = float(found.weight @ found.outcome) / found.total
-    follow_up = found.follow_up
-    plain = not (follow_up.has_competing or follow_up.weighted or follow_up.strata)
-    error = greenwood(found, risk) if plain else found.standard_error(risk_share(found, risk))
+    risk = outcomes.risk
+    is_plain = outcomes.follow_up.is_plain
+    error = greenwood(outcomes, risk) if is_plain else outcomes.standard_error(risk_share(outcomes, risk))
     if not 0 < risk < 1 or not 0 < error < math.inf:
         return Interval(risk, math.nan, math.nan, error if error > 0 else math.nan)
     rest = math.log1p(-risk)
@@ -430,19 +439,19 @@ def observed_risk(found: Known, level: float) -> Interval:
     return Interval(risk, low, high, error)
 
 
-def risk_share(found: Known, risk: float) -> Floats:
+def risk_share(outcomes: WeightedOutcomes, risk: float) -> Floats:
     """Derivative of the observed risk with respect to each weight, times the weight."""
-    return np.asarray(found.weight * (found.outcome - risk) / found.total)
+    return np.asarray(outcomes.weight * (outcomes.outcome - risk) / outcomes.total)
 
 
-def greenwood(found: Known, risk: float) -> float:
+def greenwood(outcomes: WeightedOutcomes, risk: float) -> float:
     """Greenwood's standard error of the Kaplan-Meier estimate at the horizon."""
-    follow_up = found.follow_up
+    follow_up = outcomes.follow_up
     rows = follow_up.weight > 0
     distinct, place = np.unique(follow_up.time[rows], return_inverse=True)
     events = np.bincount(place, follow_up.event[rows] != 0, len(distinct))
     at_risk = np.bincount(place, minlength=len(distinct))[::-1].cumsum()[::-1]
-    due = (distinct <= found.horizon) & (events > 0)
+    due = (distinct <= outcomes.horizon) & (events > 0)
     d, y = events[due], at_risk[due]
     if (y == d).any():
         return math.nan

@@ -23,7 +23,7 @@ from ..errors import (
 from ..evaluation.discrimination import auroc_with_error
 from ..inference.intervals import interval as metric_interval
 from ..inference.means import moments_of, two_sided_quantile
-from ..inference.pooling import METHODS, Method, PooledEstimate, Transform, back, pool_estimates
+from ..inference.pooling import METHODS, Method, PooledEstimate, Transform, back, forth, pool_estimates
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.hints import inside, warn_of_sure_scores
@@ -129,10 +129,10 @@ class GroupValidation(Result):
     def __getitem__(self, metric: str) -> PooledEstimate:
         if metric not in self.pooled:
             raise ArgumentError("metric", f"{metric!r} was not estimated", f"choose one of {', '.join(self.pooled)}")
-        found = self.pooled[metric]
-        if found is None:
+        pooled = self.pooled[metric]
+        if pooled is None:
             raise UndefinedMetricError(metric, "is not pooled: fewer than two groups have an estimate")
-        return found
+        return pooled
 
     @property
     def left_out(self) -> dict[str, dict[Any, str]]:
@@ -156,9 +156,9 @@ class GroupValidation(Result):
         rows: list[dict[str, Any]] = []
         for metric, pooled in self.pooled.items():
             for each, role in [*((g, "group") for g in self.groups), (self.overall, "all rows")]:
-                found = each.estimates[metric]
+                estimate = each.estimates[metric]
                 known = {"rows": each.rows, "events": each.events}
-                rows.append({"metric": metric, "row": role, "name": str(each.name), **known, **found._asdict()})
+                rows.append({"metric": metric, "row": role, "name": str(each.name), **known, **estimate._asdict()})
             if pooled is None:
                 continue
             used = [each for each in self.groups if each.name not in self.left_out[metric]]
@@ -182,7 +182,7 @@ class GroupValidation(Result):
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         def cells(each: ValidatedGroup) -> list[str]:
-            shown = [self._shown(metric, *found[:3]) for metric, found in each.estimates.items()]
+            shown = [self._shown(metric, *estimate[:3]) for metric, estimate in each.estimates.items()]
             return [str(each.name), f"{each.rows:,}", f"{each.events:,}", *shown]
 
         def row(name: str, shown: Callable[[str, PooledEstimate], str]) -> list[str]:
@@ -366,18 +366,10 @@ def _coefficient(metric: str) -> Estimator:
 
     def estimate(view: View) -> tuple[float, float]:
         method: Any = "sandwich" if view.has_real_weights else "wald"
-        found = metric_interval(view, metric=metric, method=method)
-        return found.value, (found.high - found.low) / (2 * two_sided_quantile(found.level))
+        coefficient = metric_interval(view, metric=metric, method=method)
+        return coefficient.value, (coefficient.high - coefficient.low) / (2 * two_sided_quantile(coefficient.level))
 
     return estimate
-
-
-# To the scale on which a measure is pooled.
-FORTH: dict[str | None, Callable[[float], float]] = {
-    None: float,
-    "exp": math.log,
-    "expit": lambda value: math.log(value / (1 - value)),
-}
 
 
 class _Validation(NamedTuple):
@@ -480,8 +472,8 @@ class _Validation(NamedTuple):
         """
         events, rows = (np.bincount(centre, view.weights * values) for values in (view.outcome, np.ones(view.n)))
         used = np.flatnonzero((events > 0) & (events < rows))
-        found = [auroc_with_error(_rows_of(view, centre == code)) for code in used]
-        value, own = np.array(found).T
+        areas = [auroc_with_error(_rows_of(view, centre == code)) for code in used]
+        value, own = np.array(areas).T
         events, others = events[used], rows[used] - events[used]
         rarer, known = np.minimum(events, others), np.isfinite(own)
         mean = float(np.average(value, weights=events * others))
@@ -511,7 +503,7 @@ class _Validation(NamedTuple):
             return None
         transform = MEASURES[id].transform
         pooled = pool_estimates(
-            {parts[place].name: FORTH[transform](parts[place].estimates[id].value) for place in used},
+            {parts[place].name: float(forth(parts[place].estimates[id].value, transform)) for place in used},
             [parts[place].estimates[id].standard_error for place in used],
             transform=transform,
             method="reml" if self.method == "one_stage" else cast(Method, self.method),
@@ -532,7 +524,7 @@ class _Validation(NamedTuple):
 
     def _group(self, name: Any, p: Predictions, min_rows: int) -> ValidatedGroup:
         view = one_event(p, self.lens, WHAT, KINDS)
-        rows = int(view.total) if view.weight_kind == "counts" else view.n
+        rows = int(view.row_count)
         events = int((view.weights if view.weight_kind == "counts" else np.ones(view.n)) @ view.outcome)
         reasons = {
             f"fewer than {min_rows} rows": rows < min_rows,

@@ -7,15 +7,16 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from ..errors import ArgumentError, CalibrantError, CalibrantWarning, UndefinedMetricError, warn_caller
 from ..evaluation.discrimination import auroc, average_precision
 from ..inference.intervals import is_error
+from ..inference.pooling import Transform, back, forth
 from ..inference.replicates import many
 from ..inference.resampling import FEW_GROUPS
 from ..inference.seeds import seed_of
@@ -54,22 +55,13 @@ MEMORISED, FORGOTTEN = 0.99, 0.05
 MOST_FAILED = 0.1
 
 
-class Scale(NamedTuple):
-    """A scale on which the errors of a statistic are about normal, and the way back."""
-
-    to: Callable[[Any], Any]
-    back: Callable[[Any], Any]
-
-
-IDENTITY, LOG, LOGIT = Scale(np.asarray, np.asarray), Scale(np.log, np.exp), Scale(special.logit, special.expit)
-
-
 class Statistic(NamedTuple):
-    """A statistic of predictions: its name, its formula, and the scale of its limits (None: no limits)."""
+    """A statistic of predictions: its name, its formula, and the scale of its limits, if it has them."""
 
     name: str
     formula: Callable[[Predictions], float]
-    scale: Scale | None = IDENTITY
+    transform: Transform = None
+    has_limits: bool = True
 
 
 def _oe(p: Predictions) -> float:
@@ -78,9 +70,9 @@ def _oe(p: Predictions) -> float:
 
 # Statistics that are not metrics of the catalogue, by the names that they may be given.
 NAMED = {
-    **dict.fromkeys(("auroc", "c", "c_statistic"), Statistic("auroc", auroc, LOGIT)),
-    "average_precision": Statistic("average_precision", average_precision, LOGIT),
-    **dict.fromkeys(("oe", "o/e"), Statistic("oe", _oe, LOG)),
+    **dict.fromkeys(("auroc", "c", "c_statistic"), Statistic("auroc", auroc, "expit")),
+    "average_precision": Statistic("average_precision", average_precision, "expit"),
+    **dict.fromkeys(("oe", "o/e"), Statistic("oe", _oe, "exp")),
 }
 
 
@@ -416,20 +408,15 @@ def _statistic(metric: Any) -> Statistic:
         return NAMED[metric.lower()]
     if isinstance(metric, (str, Metric)):
         known = catalogue[metric]
-        return Statistic(known.id, lambda p: known.of(p)[0], _scale(known))
+        low, high = known.range
+        transform: Transform = None if low != 0 else "expit" if high == 1 else "exp"
+        # Errors of calibration, 0 at best, are far from normal near 0.
+        return Statistic(known.id, lambda p: known.of(p)[0], transform, not is_error(known))
     if not callable(metric):
         problem = f"must be names, metrics or functions of (y_true, y_prob); got {metric!r}"
         raise ArgumentError("metrics", problem, "for example ['auroc']")
     name = getattr(metric, "__name__", type(metric).__name__)
     return Statistic(name, lambda p: float(metric(np.asarray(p.labels), np.asarray(p.probs))))
-
-
-def _scale(metric: Metric) -> Scale | None:
-    """The scale of a metric's limits by its range; errors of calibration, 0 at best, are far from normal near 0 and have none."""
-    if is_error(metric):
-        return None
-    low, high = metric.range
-    return IDENTITY if low != 0 else LOGIT if high == 1 else LOG
 
 
 def _value(statistic: Statistic, p: Predictions, strict: bool = False) -> tuple[float, str]:
@@ -580,14 +567,15 @@ class _Refits:
         """Limits of the corrected values of all statistics; NaN where there are none."""
         low, high = np.full((2, len(self.statistics)), math.nan)
         training, test, resampled = map(np.array, (self.training, self.test, self.resampled))
-        for place, scale in enumerate(each.scale for each in self.statistics):
-            if scale is None or not self.training:
+        for place, statistic in enumerate(self.statistics):
+            if not statistic.has_limits or not self.training:
                 continue
-            with np.errstate(divide="ignore", invalid="ignore"):
-                optimism = scale.to(training[:, place]) - scale.to(test[:, place])
-                reach = QUANTILE * np.maximum(_deviation(optimism), _deviation(scale.to(resampled[:, place])))
-                low[place] = scale.back(scale.to(corrected[place]) - reach)
-                high[place] = scale.back(scale.to(corrected[place]) + reach)
+            scaled = partial(forth, transform=statistic.transform)
+            with np.errstate(invalid="ignore"):
+                optimism = scaled(training[:, place]) - scaled(test[:, place])
+                reach = QUANTILE * np.maximum(_deviation(optimism), _deviation(scaled(resampled[:, place])))
+            centre = scaled(corrected[place])
+            low[place], high[place] = back([centre - reach, centre + reach], statistic.transform)
         return low, high
 
     def result(self, method: str, count: int) -> InternalValidation:

@@ -191,19 +191,15 @@ class ClinicalSummary(Result):
 
 def row_cells(row: ClinicalRow) -> list[str]:
     """Format one row: name, value, limits, method, ideal value and meaning."""
+    if row.value is None:
+        value = "-"
+    elif row.id in COUNTED:
+        value = f"{row.value:,.6g}"
+    else:
+        value = pvalue_text(row.value) if row.id in P_VALUES else shown_number(row.value)
     ends = ["" if end is None else number(end) for end in (row.low, row.high)]
     ideal = "" if row.ideal is None else f"{row.ideal:g}"
-    return [row.name, _shown(row), *ends, row.method, ideal, row.note or row.meaning]
-
-
-def _shown(row: ClinicalRow) -> str:
-    if row.value is None:
-        return "-"
-    if row.id in COUNTED:
-        return f"{row.value:,.6g}"
-    if row.id in P_VALUES:
-        return pvalue_text(row.value)
-    return shown_number(row.value)
+    return [row.name, value, *ends, row.method, ideal, row.note or row.meaning]
 
 
 @documents_keywords()
@@ -439,7 +435,7 @@ def statistics(
 
 
 def _counts(view: View) -> dict[str, float]:
-    n = view.total if view.weight_kind == "counts" else float(view.n)
+    n = view.row_count
     rate = view.mean(view.outcome)
     hits = view.outcome if view.weight_kind != "counts" else view.outcome * view.weights
     return {"n": n, "events": float(hits.sum()), "prevalence": rate, "mean_risk": view.mean(view.score)}
@@ -462,13 +458,13 @@ def _likelihoods(view: View) -> dict[str, float]:
     contradicted = bool((groups.events[groups.score <= 0] > 0).any() or (groups.others[groups.score >= 1] > 0).any())
     own = -math.inf if contradicted else _log_likelihood(inner, logit(inner.score))
     ratio = 2 * (own - null)
-    found = {"d_chi2": ratio, "d": (ratio - 1) / n, "d_p": _chi2_p(ratio, 1)}
-    found["r2"] = -math.inf if contradicted else -math.expm1(-ratio / n) / -math.expm1(2 * null / n)
-    best, freedom = _recalibrated(inner)
+    statistics = {"d_chi2": ratio, "d": (ratio - 1) / n, "d_p": _chi2_p(ratio, 1)}
+    statistics["r2"] = -math.inf if contradicted else -math.expm1(-ratio / n) / -math.expm1(2 * null / n)
+    best, freedom = _fit_recalibration(inner)
     gain = math.inf if contradicted else max(0.0, 2 * (best - own))
-    found |= {"u_chi2": gain, "u": (gain - freedom) / n, "u_p": _chi2_p(gain, freedom)}
-    found["q"] = found["d"] - found["u"]
-    return found
+    statistics |= {"u_chi2": gain, "u": (gain - freedom) / n, "u_p": _chi2_p(gain, freedom)}
+    statistics["q"] = statistics["d"] - statistics["u"]
+    return statistics
 
 
 def _inside(groups: Groups) -> Groups:
@@ -485,7 +481,7 @@ def _log_likelihood(groups: Groups, eta: Floats) -> float:
     return float((groups.events * eta - groups.weight * np.logaddexp(0, eta)).sum())
 
 
-def _recalibrated(groups: Groups) -> tuple[float, int]:
+def _fit_recalibration(groups: Groups) -> tuple[float, int]:
     """Return the largest log-likelihood of an intercept and a slope, and how many of them there are."""
     if len(groups.score) == 0:
         return 0.0, 0
@@ -517,20 +513,20 @@ def _ratios(view: View) -> dict[str, float]:
     return {"eo": ratio(view), "oe": ratio(view, form="observed_expected")}
 
 
-def _regressed(view: View) -> View:
+def _inner_rows(view: View) -> View:
     """Return the rows of the logistic regressions, whose risk is neither 0 nor 1."""
-    found = inside(view)
-    if found.n == 0:
+    inner = inside(view)
+    if inner.n == 0:
         raise UndefinedMetricError("y_prob", "every risk is 0 or 1")
-    return found
+    return inner
 
 
 def _intercept(view: View) -> dict[str, float]:
-    return {"intercept": catalogue["fixed_slope_intercept"](_regressed(view))}
+    return {"intercept": catalogue["fixed_slope_intercept"](_inner_rows(view))}
 
 
 def _line(view: View) -> dict[str, float]:
-    fit = line_of(_regressed(view), None)
+    fit = line_of(_inner_rows(view), None)
     return {"joint_intercept": float(fit.coefficients[0]), "slope": float(fit.coefficients[1])}
 
 

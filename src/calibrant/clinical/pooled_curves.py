@@ -197,19 +197,16 @@ def pooled_curve(
         raise GroupError(
             "groups", f"only {len(values)} have a curve; pooling requires {LEAST_CENTRES}", "use validate_by_group"
         )
-    bounds, k = _pool(np.array(list(values.values())), np.array(list(errors.values())), level)
+    centres, spreads = (np.array(list(part.values())) for part in (values, errors))
+    has_curve = np.isfinite(centres) & (spreads > 0)
+    k = has_curve.sum(axis=0)
+    bounds = np.full((5, points), np.nan)
+    for place in track(np.flatnonzero(k >= LEAST_CENTRES), "risks"):
+        rows = has_curve[:, place]
+        pooled = pool_estimates(centres[rows, place], spreads[rows, place], transform="expit", level=level)
+        bounds[:, place] = pooled.estimate, pooled.low, pooled.high, pooled.prediction_low, pooled.prediction_high
     curves = {name: expit(each) for name, each in values.items()}
     estimate, low, high, ahead_low, ahead_high = bounds
-    return PooledCurve(score, estimate, low, high, ahead_low, ahead_high, k, curves, left_out, level, int(copies.sum()))
-
-
-def _pool(values: Floats, errors: Floats, level: float) -> tuple[Floats, NDArray[np.int64]]:
-    """Estimate, confidence and prediction interval at each risk, and the number of centres there."""
-    known = np.isfinite(values) & (errors > 0)
-    k = known.sum(axis=0)
-    bounds = np.full((5, values.shape[1]), np.nan)
-    for place in track(np.flatnonzero(k >= LEAST_CENTRES), "risks"):
-        rows = known[:, place]
-        found = pool_estimates(values[rows, place], errors[rows, place], transform="expit", level=level)
-        bounds[:, place] = found.estimate, found.low, found.high, found.prediction_low, found.prediction_high
-    return bounds, k
+    return PooledCurve(
+        score, estimate, low, high, ahead_low, ahead_high, k, curves, left_out, level, int(view.row_count)
+    )

@@ -58,10 +58,10 @@ class TrainingRows:
         classes = _classes(labels)
         code = {name: place for place, name in enumerate(classes)}
         codes = np.fromiter((code[value] for value in labels.tolist()), np.int64, len(labels))
-        found, _ = one_group_column(groups, len(labels), "clusters")
-        if found is not None and found.max() < 1:
+        clusters, _ = one_group_column(groups, len(labels), "clusters")
+        if clusters is not None and clusters.max() < 1:
             raise ArgumentError("groups", "holds a single cluster", "leave groups out")
-        return cls(X, take, labels, codes, classes, found)
+        return cls(X, take, labels, codes, classes, clusters)
 
     def predictions(self, probs: Floats, rows: Any = slice(None)) -> Predictions:
         return Predictions(self.codes[rows], probs[rows])
@@ -121,14 +121,11 @@ def check_estimator(estimator: Any) -> None:
 
 def _clone(estimator: Any) -> Any:
     """An unfitted copy, by scikit-learn where it can."""
-    if hasattr(estimator, "get_params"):
-        try:
-            from sklearn.base import clone
-        except ImportError:
-            pass
-        else:
-            return clone(estimator)
-    return copy.deepcopy(estimator)
+    try:
+        from sklearn.base import clone
+    except ImportError:
+        return copy.deepcopy(estimator)
+    return clone(estimator, safe=False)
 
 
 def fit_of(estimator: Any, data: TrainingRows) -> Callable[[Indices], tuple[Any, Floats]]:
@@ -195,16 +192,12 @@ def cross_validation_folds(data: TrainingRows, folds: int, seed: int) -> Iterato
 def given_resamples(resamples: Iterable[Any], n: int, cross: bool) -> Iterator[Any]:
     """Resamples of the user, checked."""
     what = "pairs (train, test) of row indices" if cross else "arrays of row indices"
-    for place, given in enumerate(resamples):
+    for place, resample in enumerate(resamples):
         try:
-            parts = [np.asarray(part) for part in (given if cross else [given])]
+            parts = [np.asarray(part) for part in (resample if cross else [resample])]
         except ValueError:  # parts of different lengths
             parts = []
-        if len(parts) != 1 + cross or not all(_are_rows(part, n) for part in parts):
+        are_indices = [part.ndim == 1 and part.dtype.kind in "iu" and len(part) > 0 for part in parts]
+        if are_indices != [True] * (1 + cross) or any(part.min() < 0 or part.max() >= n for part in parts):
             raise ArgumentError("resamples", f"must be {what} from 0 to {n - 1}; see entry {place}")
         yield tuple(part.astype(np.intp) for part in parts) if cross else parts[0].astype(np.intp)
-
-
-def _are_rows(part: NDArray[Any], n: int) -> bool:
-    """Whether these are indices of some of `n` rows."""
-    return part.ndim == 1 and part.dtype.kind in "iu" and len(part) > 0 and part.min() >= 0 and part.max() < n

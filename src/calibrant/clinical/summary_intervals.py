@@ -50,44 +50,44 @@ SCALES: dict[str, Scale] = {
 
 def limits_of(view: View, values: Mapping[str, float], level: float, clusters: Codes | None) -> Methods:
     """Method and limits of each statistic with a closed form or a jackknife; `clusters` numbers the groups of dependent rows from 0."""
-    found = jackknife_limits(view, values, level, clusters)
+    limits = jackknife_limits(view, values, level, clusters)
     if clusters is None:
-        found |= closed_forms(view, values, level)
+        limits |= closed_forms(view, values, level)
     if clusters is None and not view.has_real_weights:
         low, high = binomial_interval(np.array([values["events"]]), np.array([values["n"]]), 1 - level, "wilson")
-        found["prevalence"] = "Wilson", (float(low[0]), float(high[0]))
+        limits["prevalence"] = "Wilson", (float(low[0]), float(high[0]))
         if "c" in values:
-            found["c"] = "score", c_limits(view, level)
-        if "u" in found:
+            limits["c"] = "score", c_limits(view, level)
+        if "u" in limits:
             low_u, high_u = _noncentral_limits(values, level)
-            own = found["u"][1]
+            own = limits["u"][1]
             ends = min(low_u, max(own[0], 0.0), values["u"]), max(high_u, own[1])
-            found["u"] = "noncentral chi-square or jackknife", ends
-    if "c" in found:
-        method, ends = found["c"]
-        found["dxy"] = method, (2 * ends[0] - 1, 2 * ends[1] - 1)
-    return found
+            limits["u"] = "noncentral chi-square or jackknife", ends
+    if "c" in limits:
+        method, ends = limits["c"]
+        limits["dxy"] = method, (2 * ends[0] - 1, 2 * ends[1] - 1)
+    return limits
 
 
 def closed_forms(view: View, values: Mapping[str, float], level: float) -> Methods:
     """Intervals of `calibrant.interval` in closed form: intercepts, slope, ratios and, without weights, the Brier score."""
-    found: Methods = {}
-    own: list[tuple[str, str, View, dict[str, Any]]] = [
+    limits: Methods = {}
+    tasks: list[tuple[str, str, View, dict[str, Any]]] = [
         *((id, metric, inside(view), {}) for id, metric in COEFFICIENTS if id in values),
         ("eo", "expected_observed_ratio", view, {}),
         ("oe", "expected_observed_ratio", view, {"form": "observed_expected"}),
     ]
     if not view.has_real_weights:
-        own += [("brier", "brier", view, {})]
-    for id, metric, rows, options in own:
+        tasks += [("brier", "brier", view, {})]
+    for id, metric, rows, options in tasks:
         try:
-            known = interval(rows, metric=metric, level=level, **options)
+            estimate = interval(rows, metric=metric, level=level, **options)
         except CalibrantError:  # undefined, or infinite
             continue
-        if known.low == known.high:  # such as a Brier score of 0, whose uncertainty the rows do not show
+        if estimate.low == estimate.high:  # such as a Brier score of 0, whose uncertainty the rows do not show
             continue
-        found[id] = INTERVALS.get(known.method, known.method), (known.low, known.high)
-    return found
+        limits[id] = INTERVALS.get(estimate.method, estimate.method), (estimate.low, estimate.high)
+    return limits
 
 
 def c_limits(view: View, level: float) -> Limits:
@@ -152,7 +152,7 @@ def jackknife_limits(view: View, values: Mapping[str, float], level: float, clus
     if min(sizes) < 2:
         return {}
     quantile = float(stdtrit(min(sizes) - 1, (1 + level) / 2))
-    found: Methods = {}
+    limits: Methods = {}
     for id, influence in influences(view, values).items():
         value, (derivative, back) = values[id], SCALES.get(id, AS_IS)
         error = standard_error(view, influence, clusters)
@@ -163,8 +163,8 @@ def jackknife_limits(view: View, values: Mapping[str, float], level: float, clus
             error = math.hypot(error, 2 / view.effective_size)
         if error > 0 and math.isfinite(value) and not (id in SCALES and value in (0, 1)):
             step = quantile * error * derivative(value)
-            found[id] = "jackknife", (back(value, -step), back(value, step))
-    return found
+            limits[id] = "jackknife", (back(value, -step), back(value, step))
+    return limits
 
 
 def standard_error(view: View, influence: Floats, clusters: Codes | None) -> float:
@@ -188,7 +188,7 @@ def influences(view: View, values: Mapping[str, float]) -> dict[str, Floats]:
     loss = np.square(y - p) - values["brier"]
     _, below, above = placement_values(p, y, view.weights)
     c = values["c"]
-    found = {
+    influence_of = {
         "prevalence": above_rate,
         "brier": loss,
         "scaled_brier": ((1 - values["scaled_brier"]) * (1 - 2 * rate) * above_rate - loss) / spread,
@@ -196,21 +196,21 @@ def influences(view: View, values: Mapping[str, float]) -> dict[str, Floats]:
     }
     if values["mean_risk"] > 0:
         relative = y / rate - p / values["mean_risk"]
-        found |= {"oe": values["oe"] * relative, "eo": -values["eo"] * relative}
+        influence_of |= {"oe": values["oe"] * relative, "eo": -values["eo"] * relative}
     if math.isfinite(values["d"]):
-        found |= _likelihood_influences(view, values)
+        influence_of |= _likelihood_influences(view, values)
     used = (p >= 1e-12) & (p <= 1 - 1e-12)
     log_odds = logit(p)
     if "intercept" in values and math.isfinite(values["intercept"]):
         risk = _expit(values["intercept"] + log_odds)
-        found["intercept"] = used * (y - risk) / view.mean(used * risk * (1 - risk))
+        influence_of["intercept"] = used * (y - risk) / view.mean(used * risk * (1 - risk))
     if "slope" in values:
         risk = _expit(values["joint_intercept"] + values["slope"] * log_odds)
         columns = used[:, None] * np.column_stack([np.ones(view.n), log_odds])
         weight = view.weights * risk * (1 - risk) / view.total
         both = (columns * (y - risk)[:, None]) @ np.linalg.inv(columns.T @ (weight[:, None] * columns))
-        found |= {"joint_intercept": both[:, 0], "slope": both[:, 1]}
-    return found
+        influence_of |= {"joint_intercept": both[:, 0], "slope": both[:, 1]}
+    return influence_of
 
 
 def _likelihood_influences(view: View, values: Mapping[str, float]) -> dict[str, Floats]:
@@ -226,7 +226,7 @@ def _likelihood_influences(view: View, values: Mapping[str, float]) -> dict[str,
     gain, entropy = 2 * (own - null), -2 * null
     mean_gain, mean_entropy = view.mean(gain), view.mean(entropy)
     ceiling = -math.expm1(-mean_entropy)
-    found = {
+    influence_of = {
         "d": gain - mean_gain,
         "r2": (
             math.exp(-mean_gain) * (gain - mean_gain)
@@ -237,9 +237,9 @@ def _likelihood_influences(view: View, values: Mapping[str, float]) -> dict[str,
     if "slope" in values:
         best = log_likelihood(values["joint_intercept"] + values["slope"] * log_odds)
         lost = 2 * (best - own)
-        found["u"] = lost - view.mean(lost)
-        found["q"] = found["d"] - found["u"]
-    return found
+        influence_of["u"] = lost - view.mean(lost)
+        influence_of["q"] = influence_of["d"] - influence_of["u"]
+    return influence_of
 
 
 def _expit(x: Floats) -> Floats:

@@ -39,15 +39,15 @@ from ..views.view import View
 from .censoring import (
     FollowUp,
     Interval,
-    Known,
+    WeightedOutcomes,
     check_horizon,
-    counted,
     counts_of,
     known_outcomes,
     log_rank_pvalue,
     observed_risk,
     read_follow_up,
     risk_share,
+    row_counts,
 )
 
 Floats = NDArray[np.float64]
@@ -150,7 +150,7 @@ class SurvivalSummary(Result):
         return {name: [getattr(m, name) for m in self.measures] for name in SurvivalMeasure._fields}
 
     def _title(self) -> str:
-        return counted(self)
+        return row_counts(self)
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [[NAMES[m.measure], *map(number, (m.value, m.low, m.high)), m.method] for m in self.measures]
@@ -170,7 +170,7 @@ class SurvivalInput(NamedTuple):
     censoring: str
     """How the censoring weights are obtained."""
 
-    def known(self, rows: NDArray[np.int64] | None = None) -> Known:
+    def outcomes(self, rows: NDArray[np.int64] | None = None) -> WeightedOutcomes:
         """Outcomes and weights at the horizon, of all rows or of a resample."""
         return known_outcomes(self.follow_up if rows is None else self.follow_up.take(rows), self.horizon)
 
@@ -184,9 +184,9 @@ def stratify_by_risk(follow_up: FollowUp, risk: Floats, horizon: float) -> tuple
     censored = int(((follow_up.event == 0) & (follow_up.time < horizon)).sum())
     for count in range(min(MOST_STRATA, censored // CENSORED_PER_STRATUM), 1, -1):
         edges = np.unique(np.quantile(risk, np.arange(1, count) / count))
-        found, stratum = np.unique(np.searchsorted(edges, risk), return_inverse=True)
-        strata = follow_up._replace(stratum=stratum, strata=tuple(found.tolist()))
-        if len(found) < 2:
+        parts, stratum = np.unique(np.searchsorted(edges, risk), return_inverse=True)
+        strata = follow_up._replace(stratum=stratum, strata=tuple(parts.tolist()))
+        if len(parts) < 2:
             break
         try:
             known_outcomes(strata, horizon)
@@ -196,7 +196,7 @@ def stratify_by_risk(follow_up: FollowUp, risk: Floats, horizon: float) -> tuple
         test = "log-rank test: " + (f"p = {pvalue:.2g}" if pvalue >= 0.001 else "p < 0.001")
         if pvalue > DEPENDENT:
             return follow_up, f"Kaplan-Meier; no significant dependence on the predicted risk ({test})"
-        return strata, f"depends on the predicted risk ({test}); Kaplan-Meier within {len(found)} groups of risk"
+        return strata, f"depends on the predicted risk ({test}); Kaplan-Meier within {len(parts)} groups of risk"
     return follow_up, "Kaplan-Meier"
 
 
@@ -332,19 +332,19 @@ def survival_summary(
     check_fraction(level, "level")
     follow_up = read_follow_up(time, event, cause, groups, sample_weight)
     data = read_survival(y_prob, follow_up, horizon, stratify=groups is None)
-    found, risk = data.known(), data.risk
+    outcomes, risk = data.outcomes(), data.risk
     measures = [
-        *_point_measures(found, risk, float(level)),
-        *_smooth(data, found, float(level), n_resamples, seed_of(rng)),
+        *_point_measures(outcomes, risk, float(level)),
+        *_smooth(data, outcomes, float(level), n_resamples, seed_of(rng)),
     ]
-    hint_at_mistakes(found, risk)
-    notes = _boundary_notes(found, risk)
+    hint_at_mistakes(outcomes, risk)
+    notes = _boundary_notes(outcomes, risk)
     measures.sort(key=lambda m: list(NAMES).index(m.measure))
     return SurvivalSummary(
-        found.horizon,
+        outcomes.horizon,
         len(risk),
-        **counts_of(found),
-        effective_size=found.total**2 / float(np.square(found.weight).sum()),
+        **counts_of(outcomes),
+        effective_size=outcomes.total**2 / float(np.square(outcomes.weight).sum()),
         measures=tuple(measures),
         level=float(level),
         censoring=data.censoring,
@@ -377,25 +377,25 @@ def read_survival(y_prob: Any, follow_up: FollowUp, horizon: Any, *, stratify: b
     return SurvivalInput(risk, strata, horizon, censoring)
 
 
-def hint_at_mistakes(found: Known, risk: Floats) -> None:
+def hint_at_mistakes(outcomes: WeightedOutcomes, risk: Floats) -> None:
     """Warn of predictions that look like probabilities of survival."""
-    used = found.weight > 0
-    w, y = found.weight, found.outcome
-    if not 0 < w @ y < found.total or np.ptp(risk[used]) == 0:
+    used = outcomes.weight > 0
+    w, y = outcomes.weight, outcomes.outcome
+    if not 0 < w @ y < outcomes.total or np.ptp(risk[used]) == 0:
         return
-    if _auroc(found, risk, 0.95).high < 0.5 and w @ np.square(y - (1 - risk)) < 0.8 * (w @ np.square(y - risk)):
+    if _auroc(outcomes, risk, 0.95).high < 0.5 and w @ np.square(y - (1 - risk)) < 0.8 * (w @ np.square(y - risk)):
         warn_caller(
             InputWarning(
                 "y_prob",
-                f"the rows with high values have fewer events by {found.horizon:g}: these look like probabilities of survival",
+                f"the rows with high values have fewer events by {outcomes.horizon:g}: these look like probabilities of survival",
                 "pass 1 - y_prob if they are",
             )
         )
 
 
-def _boundary_notes(found: Known, risk: Floats) -> list[str]:
+def _boundary_notes(outcomes: WeightedOutcomes, risk: Floats) -> list[str]:
     """Warn of risks of 0 and 1 in intercept and slope, and return the note of the result on them."""
-    used = found.weight > 0
+    used = outcomes.weight > 0
     sure = int((used & ((risk < CLIP) | (risk > 1 - CLIP))).sum())
     if not sure:
         return []
@@ -407,45 +407,43 @@ def _boundary_notes(found: Known, risk: Floats) -> list[str]:
     return [f"intercept and slope: {problem}"]
 
 
-def view_of(found: Known, score: Floats) -> View:
+def view_of(outcomes: WeightedOutcomes, score: Floats) -> View:
     """The rows with a known outcome and their weights, as a view."""
-    used = found.weight > 0
-    weight = found.weight[used]
+    used = outcomes.weight > 0
+    weight = outcomes.weight[used]
     equal = bool((weight == weight[0]).all())
-    return View(score[used], found.outcome[used], None if equal else weight, "unit" if equal else "importance")
+    return View(score[used], outcomes.outcome[used], None if equal else weight, "unit" if equal else "importance")
 
 
-def _point_measures(found: Known, risk: Floats, level: float) -> list[SurvivalMeasure]:
+def _point_measures(outcomes: WeightedOutcomes, risk: Floats, level: float) -> list[SurvivalMeasure]:
     """The measures whose standard errors have a closed form."""
-    own = found.follow_up.weight
-    mean = float(own @ risk) / float(own.sum())
-    observed = observed_risk(found, level)
-    follow_up = found.follow_up
-    plain = not (follow_up.has_competing or follow_up.weighted or follow_up.strata)
-    how = "Greenwood" if plain else "jackknife"
+    weight = outcomes.follow_up.weight
+    mean = float(weight @ risk) / float(weight.sum())
+    observed = observed_risk(outcomes, level)
+    how = "Greenwood" if outcomes.follow_up.is_plain else "jackknife"
     measures = [
-        _measured("observed_risk", observed, f"cloglog, {how}"),
+        _measure("observed_risk", observed, f"cloglog, {how}"),
         SurvivalMeasure("mean_predicted_risk", mean, None, None, None, ""),
     ]
     tasks: list[tuple[str, str, Callable[[], Interval]]] = [
         ("observed_expected_ratio", f"log, {how}", lambda: _ratio(observed, mean, level)),
-        ("calibration_intercept", "sandwich", lambda: _intercept(found, risk, level)),
-        ("calibration_slope", "sandwich", lambda: _slope(found, risk, level)),
-        ("brier", "jackknife", lambda: _brier(found, risk, level)),
-        ("scaled_brier", "jackknife", lambda: _scaled_brier(found, risk, level)),
-        ("auroc", "logit, jackknife", lambda: _auroc(found, risk, level)),
+        ("calibration_intercept", "sandwich", lambda: _intercept(outcomes, risk, level)),
+        ("calibration_slope", "sandwich", lambda: _slope(outcomes, risk, level)),
+        ("brier", "jackknife", lambda: _brier(outcomes, risk, level)),
+        ("scaled_brier", "jackknife", lambda: _scaled_brier(outcomes, risk, level)),
+        ("auroc", "logit, jackknife", lambda: _auroc(outcomes, risk, level)),
     ]
     for name, method, task in tasks:
         try:
-            measures.append(_measured(name, task(), method))
+            measures.append(_measure(name, task(), method))
         except UndefinedMetricError as error:
             measures.append(SurvivalMeasure(name, None, None, None, None, "", error.problem))
     return measures
 
 
-def _measured(name: str, found: Interval, method: str) -> SurvivalMeasure:
-    low, high, error = (None if math.isnan(value) else value for value in found[1:])
-    return SurvivalMeasure(name, found.value, low, high, error, method if low is not None else "")
+def _measure(name: str, estimate: Interval, method: str) -> SurvivalMeasure:
+    low, high, error = (None if math.isnan(value) else value for value in estimate[1:])
+    return SurvivalMeasure(name, estimate.value, low, high, error, method if low is not None else "")
 
 
 def _wald(value: float, error: float, level: float) -> Interval:
@@ -471,9 +469,9 @@ def _moments(eta: Floats, y: Floats) -> tuple[Floats, Floats]:
     return y - mu, mu * (1 - mu)
 
 
-def _intercept(found: Known, risk: Floats, level: float) -> Interval:
+def _intercept(outcomes: WeightedOutcomes, risk: Floats, level: float) -> Interval:
     """Shift of all log-odds that makes the weighted mean of the predictions the observed risk."""
-    w, y = found.weight, found.outcome.astype(np.float64)
+    w, y = outcomes.weight, outcomes.outcome.astype(np.float64)
     used, inner = w > 0, (risk > 0) & (risk < 1)
     if not inner[used].any():
         raise UndefinedMetricError("y_prob", "every predicted risk is 0 or 1, so the intercept is not identified")
@@ -483,58 +481,58 @@ def _intercept(found: Known, risk: Floats, level: float) -> Interval:
     residual, variance = _moments(shift + logit(risk), y)
     # A shift does not change risks of exactly 0 and 1.
     residual, variance = np.where(inner, residual, y - risk), np.where(inner, variance, 0.0)
-    return _wald(shift, found.standard_error(w * residual / float(w @ variance)), level)
+    return _wald(shift, outcomes.standard_error(w * residual / float(w @ variance)), level)
 
 
-def _slope(found: Known, risk: Floats, level: float) -> Interval:
+def _slope(outcomes: WeightedOutcomes, risk: Floats, level: float) -> Interval:
     """Slope of the logistic regression with a free intercept."""
-    w, y = found.weight, found.outcome.astype(np.float64)
+    w, y = outcomes.weight, outcomes.outcome.astype(np.float64)
     feature = logit(risk)
     if np.ptp(feature[w > 0]) == 0:
         raise UndefinedMetricError("y_prob", "all predicted risks are equal, so the slope is not identified")
     columns = np.column_stack([np.ones(len(feature)), feature])
-    line = fit_line(groups_of(view_of(found, risk))).coefficients
+    line = fit_line(groups_of(view_of(outcomes, risk))).coefficients
     residual, variance = _moments(columns @ line, y)
     bread = columns.T @ ((w * variance)[:, None] * columns)
     share = (w * residual)[:, None] * columns @ np.linalg.inv(bread)
-    return _wald(float(line[1]), found.standard_error(share[:, 1]), level)
+    return _wald(float(line[1]), outcomes.standard_error(share[:, 1]), level)
 
 
-def _brier(found: Known, risk: Floats, level: float) -> Interval:
-    value, share = _mean_loss(found, risk)
-    return _wald(value, found.standard_error(share), level)
+def _brier(outcomes: WeightedOutcomes, risk: Floats, level: float) -> Interval:
+    value, share = _mean_loss(outcomes, risk)
+    return _wald(value, outcomes.standard_error(share), level)
 
 
-def _mean_loss(found: Known, risk: Floats) -> tuple[float, Floats]:
+def _mean_loss(outcomes: WeightedOutcomes, risk: Floats) -> tuple[float, Floats]:
     """The Brier score, and its derivative with respect to each weight, times the weight."""
-    losses = np.square(found.outcome - risk)
-    value = float(found.weight @ losses) / found.total
-    return value, found.weight * (losses - value) / found.total
+    losses = np.square(outcomes.outcome - risk)
+    value = float(outcomes.weight @ losses) / outcomes.total
+    return value, outcomes.weight * (losses - value) / outcomes.total
 
 
-def _scaled_brier(found: Known, risk: Floats, level: float) -> Interval:
-    rate = _rate_inside(found)
-    value, share = _mean_loss(found, risk)
+def _scaled_brier(outcomes: WeightedOutcomes, risk: Floats, level: float) -> Interval:
+    rate = _rate_inside(outcomes)
+    value, share = _mean_loss(outcomes, risk)
     reference = rate * (1 - rate)
-    own = value / reference**2 * (1 - 2 * rate) * risk_share(found, rate) - share / reference
-    return _wald(1 - value / reference, found.standard_error(own), level)
+    own = value / reference**2 * (1 - 2 * rate) * risk_share(outcomes, rate) - share / reference
+    return _wald(1 - value / reference, outcomes.standard_error(own), level)
 
 
-def _rate_inside(found: Known) -> float:
+def _rate_inside(outcomes: WeightedOutcomes) -> float:
     """The observed risk; raises if it is 0 or 1."""
-    rate = float(found.weight @ found.outcome) / found.total
+    rate = outcomes.risk
     if not 0 < rate < 1:
         which = "no row" if rate == 0 else "every row"
-        raise UndefinedMetricError("y_prob", f"{which} with a known outcome has the event by {found.horizon:g}")
+        raise UndefinedMetricError("y_prob", f"{which} with a known outcome has the event by {outcomes.horizon:g}")
     return rate
 
 
-def _auroc(found: Known, risk: Floats, level: float) -> Interval:
-    _rate_inside(found)
-    w, y = found.weight, found.outcome.astype(np.float64)
+def _auroc(outcomes: WeightedOutcomes, risk: Floats, level: float) -> Interval:
+    _rate_inside(outcomes)
+    w, y = outcomes.weight, outcomes.outcome.astype(np.float64)
     area, below, above = placement_values(risk, y, w)
     # The derivative with respect to each weight, times the weight.
-    error = found.standard_error(w * np.where(y == 1, (below - area) / (w @ y), (above - area) / (w @ (1 - y))))
+    error = outcomes.standard_error(w * np.where(y == 1, (below - area) / (w @ y), (above - area) / (w @ (1 - y))))
     if not ROUNDING < area < 1 - ROUNDING or error == 0:
         return Interval(area, math.nan, math.nan, math.nan)
     step = two_sided_quantile(level) * error / (area * (1 - area))
@@ -543,32 +541,34 @@ def _auroc(found: Known, risk: Floats, level: float) -> Interval:
     return Interval(area, low, high, error)
 
 
-def smooth_at(found: Known, score: Floats, at: Floats) -> Floats:
+def smooth_at(outcomes: WeightedOutcomes, score: Floats, at: Floats) -> Floats:
     """The LOESS curve of the outcome at any risks, weighted for censoring."""
-    return loess_at(tie_groups(view_of(found, score)), at, SPAN, DEGREE)
+    return loess_at(tie_groups(view_of(outcomes, score)), at, SPAN, DEGREE)
 
 
-def _indices(found: Known, risk: Floats) -> Floats:
+def _indices(outcomes: WeightedOutcomes, risk: Floats) -> Floats:
     """ICI, E50 and E90 over all rows."""
-    own = found.follow_up.weight
+    own = outcomes.follow_up.weight
     distinct, place = np.unique(risk, return_inverse=True)
     mass = np.bincount(place, own, len(distinct))
-    distance = np.abs(smooth_at(found, risk, distinct) - distinct)
+    distance = np.abs(smooth_at(outcomes, risk, distinct) - distinct)
     rows = mass * (len(risk) / mass.sum())
     return np.append(mass @ distance / mass.sum(), weighted_quantile(distance, rows, (0.5, 0.9)))
 
 
-def _smooth(data: SurvivalInput, found: Known, level: float, n_resamples: int, seed: int) -> list[SurvivalMeasure]:
+def _smooth(
+    data: SurvivalInput, outcomes: WeightedOutcomes, level: float, n_resamples: int, seed: int
+) -> list[SurvivalMeasure]:
     risk = data.risk
-    value = _indices(found, risk)
+    value = _indices(outcomes, risk)
     ends: list[tuple[float | None, float | None]] = [(None, None)] * len(SMOOTH)
     reason = ""
     if n_resamples:
 
-        def drawn(rows: NDArray[np.int64]) -> Floats:
-            return _indices(data.known(rows), risk[rows])
+        def indices_of(rows: NDArray[np.int64]) -> Floats:
+            return _indices(data.outcomes(rows), risk[rows])
 
-        sample, reason = replicates(drawn, Replicates(len(risk), n_resamples, seed), len(SMOOTH))
+        sample, reason = replicates(indices_of, Replicates(len(risk), n_resamples, seed), len(SMOOTH))
         if not reason:
             least = least_resamples(level)
             if n_resamples < least:

@@ -45,7 +45,7 @@ SINGLE_ROWS, MOST_LOTS = 50_000_000, 1000
 FIRTH = "use penalty='firth' where available, or an isotonic curve"
 
 
-def _separated(groups: Groups) -> SeparatedError:
+def _separation_error(groups: Groups) -> SeparatedError:
     if not (groups.events.any() and groups.others.any()):
         return SeparatedError(
             "y_true",
@@ -92,8 +92,8 @@ def fit_line(groups: Groups, feature: Floats | None = None, *, firth: bool = Fal
     """Fit the logistic regression of the outcome on a feature, by default the log-odds of the score: intercept and slope."""
     x = logit(groups.score) if feature is None else feature
     if not firth and separating_side(groups, min(_distinct(x), 2) - 1, x):
-        raise _separated(groups)
-    return _converged(fit_logistic(groups, _columns(np.ones(len(x)), x), firth=firth))
+        raise _separation_error(groups)
+    return _check_converged(fit_logistic(groups, _columns(np.ones(len(x)), x), firth=firth))
 
 
 def _columns(*features: Floats) -> Floats:
@@ -107,7 +107,7 @@ def _distinct(feature: Floats) -> int:
     return 1 if low == high else 3 if ((feature > low) & (feature < high)).any() else 2
 
 
-def _converged(fit: LogisticFit) -> LogisticFit:
+def _check_converged(fit: LogisticFit) -> LogisticFit:
     if not fit.converged:
         raise UndefinedMetricError("y_prob", "the likelihood could not be maximized", "use more data")
     return fit
@@ -152,7 +152,7 @@ def logistic(view: View) -> Logistic:
 def _constant_logit(groups: Groups) -> float:
     events, others = accurate_sum(groups.events), accurate_sum(groups.others)
     if min(events, others) <= 0:
-        raise _separated(groups)
+        raise _separation_error(groups)
     return math.log(events / others)
 
 
@@ -226,9 +226,9 @@ def quadratic(view: View) -> Quadratic:
         line = logistic(view)
         return Quadratic(line.intercept, line.slope, 0.0)
     if separating_side(groups, 2, feature):
-        raise _separated(groups)
+        raise _separation_error(groups)
     fit = fit_logistic(groups, _columns(np.ones(len(feature)), feature, feature**2))
-    return Quadratic(*map(float, _converged(fit).coefficients))
+    return Quadratic(*map(float, _check_converged(fit).coefficients))
 
 
 @dataclass(frozen=True)
@@ -325,9 +325,9 @@ def beta(view: View, constrained: bool = True, parameters: BetaParameters = "abm
         return Beta(line.slope, line.slope, line.intercept)
     side = separating_side(groups, 2, odds)
     if side and (not constrained or side.turns == 0 or (side.turns == 1 and side.first < 0)):
-        raise _separated(groups)
+        raise _separation_error(groups)
     if side is None:
-        fit = _converged(fit_logistic(groups, _columns(low, high, np.ones(len(low)))))
+        fit = _check_converged(fit_logistic(groups, _columns(low, high, np.ones(len(low)))))
         free = Beta(*map(float, fit.coefficients))
         if not constrained or min(free.a, free.b) >= 0:
             return free
@@ -343,7 +343,7 @@ def _through_the_middle(groups: Groups, low: Floats, high: Floats, common: bool)
     odds = low + high
     # Such a curve is below 1/2 exactly where the score is: only scores on the other side keep it from being a step.
     if not (groups.others[odds > 0].any() or groups.events[odds < 0].any()) and odds.any():
-        raise _separated(groups)
+        raise _separation_error(groups)
     low, high = low + math.log(2), high - math.log(2)
     if not odds.any():  # every score is 1/2, as is every curve there
         return Beta(1.0, 1.0, 0.0)
@@ -375,9 +375,9 @@ def _rising(groups: Groups, feature: Floats) -> tuple[float, float]:
     """Fit slope and intercept of one feature; the slope is 0 where it would be negative."""
     side = separating_side(groups, 1, feature) if _distinct(feature) > 1 else Side(1, 1)
     if side and (side.turns == 0 or side.first < 0):
-        raise _separated(groups)
+        raise _separation_error(groups)
     if side is None:
-        fit = _converged(fit_logistic(groups, _columns(feature, np.ones(len(feature)))))
+        fit = _check_converged(fit_logistic(groups, _columns(feature, np.ones(len(feature)))))
         if fit.coefficients[0] >= 0:
             return float(fit.coefficients[0]), float(fit.coefficients[1])
     return 0.0, _constant_logit(groups)
@@ -418,7 +418,7 @@ def is_increasing(curve: Any) -> bool:
     return isinstance(curve, Interpolated) and bool((np.diff(curve.rates) >= 0).all())
 
 
-def _pooled(groups: Groups) -> tuple[Floats, NDArray[np.intp]]:
+def _pool_neighbours(groups: Groups) -> tuple[Floats, NDArray[np.intp]]:
     """Return the rate of each block of pooled neighbours, and the first group of each block followed by the number of groups."""
     from scipy.optimize import isotonic_regression
 
@@ -470,7 +470,7 @@ def isotonic(view: View) -> Interpolated:
 
 def isotonic_of_groups(groups: Groups) -> Interpolated:
     """Fit isotonic regression to tie groups, whose scores may be any numbers."""
-    rate, starts = _pooled(groups)
+    rate, starts = _pool_neighbours(groups)
     ends = np.column_stack([groups.score[starts[:-1]], groups.score[starts[1:] - 1]]).ravel()
     kept = np.append(True, np.diff(ends) > 0)  # a block of a single score has one end point
     return Interpolated("isotonic", tuple(ends[kept].tolist()), tuple(np.repeat(rate, 2)[kept].tolist()))
@@ -510,7 +510,7 @@ def centered_isotonic(view: View) -> Interpolated:
     (0.0, 0.5, 1.0)
     """
     groups = groups_of(view)
-    rate, starts = _pooled(groups)
+    rate, starts = _pool_neighbours(groups)
     weight = np.add.reduceat(groups.weight, starts[:-1])
     score = np.add.reduceat(groups.weight * groups.score, starts[:-1])
     # Scores with rate 0 or 1 are at the bound already and are not moved.
@@ -601,9 +601,9 @@ def likeliest_heights(groups: Groups, feature: Floats, knots: Floats) -> Floats:
     """Compute the maximum-likelihood log-odds above the diagonal at knots in logit space."""
     ridge = NODE_RIDGE if len(knots) > 2 else 0.0
     if not ridge and separating_side(groups, 1, feature):
-        raise _separated(groups)
+        raise _separation_error(groups)
     fit = fit_logistic(groups, hats(feature, knots), offset=feature, ridge=ridge)
-    return _converged(fit).coefficients
+    return _check_converged(fit).coefficients
 
 
 def piecewise_linear(
@@ -663,12 +663,12 @@ def knots_of(groups: Groups, knots: int | Sequence[float], x: Floats, ends: tupl
         inner = quantiles(groups, x, np.arange(1, check_whole(knots, "knots", 0) + 1) / (int(knots) + 1))
         return np.unique(np.concatenate([[ends[0]], inner, [ends[1]]]))
     try:
-        given = np.asarray(knots, dtype=np.float64)
+        places = np.asarray(knots, dtype=np.float64)
     except (TypeError, ValueError):
-        given = np.empty(0)
-    if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
+        places = np.empty(0)
+    if places.ndim != 1 or len(places) < 2 or not np.isfinite(places).all() or (np.diff(places) <= 0).any():
         raise ArgumentError("knots", f"must be a non-negative integer or increasing numbers; got {knots!r}")
-    return given
+    return places
 
 
 def spline(view: View, knots: int = 6) -> Interpolated:

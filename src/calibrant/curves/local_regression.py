@@ -77,7 +77,7 @@ def loess(groups: Groups, span: float, degree: int, surface: str) -> Floats:
     at = at[~alone[np.searchsorted(groups.score, at)]]
     fitted = groups.rate.copy()
     if len(at):
-        value, _ = local_fits(_merged(groups, near, CELLS), at, stretch * reach(groups, at, near), degree)
+        value, _ = local_fits(_merge_into_cells(groups, near, CELLS), at, stretch * reach(groups, at, near), degree)
         fitted[~alone] = _hermite(at, value, _slopes(at, value), groups.score[~alone])
     return fitted
 
@@ -106,7 +106,7 @@ def loess_vertices(groups: Groups, span: float) -> tuple[Floats, Floats]:
 
 def loess_operator(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> tuple[Floats, Floats]:
     """Return the matrices that give value and slope of the local polynomials at each place from the rates of the groups."""
-    found = np.zeros((2, len(at), len(groups.score)))
+    operator = np.zeros((2, len(at), len(groups.score)))
     for place in range(len(at)):
         here = slice(place, place + 1)
         seen, columns = _weighted_powers(groups, at[here], bandwidth[here], degree)
@@ -115,10 +115,10 @@ def loess_operator(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -
         length = np.where(length > 0, length, 1.0)
         left, triangle = np.linalg.qr((powers / length[:, None]).T)
         inverse = np.linalg.pinv(triangle, rcond=100 * np.finfo(np.float64).eps) @ left.T * root
-        found[0, place, seen] = inverse[0] / length[0]
+        operator[0, place, seen] = inverse[0] / length[0]
         if degree:
-            found[1, place, seen] = inverse[1] / length[1] / max(float(bandwidth[place]), NO_DISTANCE)
-    return found[0], found[1]
+            operator[1, place, seen] = inverse[1] / length[1] / max(float(bandwidth[place]), NO_DISTANCE)
+    return operator[0], operator[1]
 
 
 def reach(groups: Groups, at: Floats, near: int) -> Floats:
@@ -137,10 +137,10 @@ def reach(groups: Groups, at: Floats, near: int) -> Floats:
         middle = (low + high) // 2
         enough = score_of(middle + near - 1) - at >= at - score_of(middle)
         low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
-    found = [
+    reaches = [
         np.maximum(at - score_of(first), score_of(first + near - 1) - at) for first in (low, np.maximum(low - 1, 0))
     ]
-    distance = np.minimum(*found)
+    distance = np.minimum(*reaches)
     return np.where(distance > NO_DISTANCE, distance, 0.0)
 
 
@@ -206,10 +206,10 @@ def _least_squares(columns: Floats) -> Floats:
     size, turn = np.linalg.eigh(product[:, :-1, :-1])
     along = np.einsum("nij,ni->nj", turn, product[:, :-1, -1])
     sound = size[:, 0] > SOUND * size[:, -1]
-    found = np.einsum("nij,nj->ni", turn, along / np.where(sound[:, None], size, 1.0))
+    coefficients = np.einsum("nij,nj->ni", turn, along / np.where(sound[:, None], size, 1.0))
     if not sound.all():
-        found[~sound] = _shortest(columns[~sound] / length[~sound][:, :, None])
-    return np.asarray(found * length[:, -1:] / length[:, :-1])
+        coefficients[~sound] = _shortest(columns[~sound] / length[~sound][:, :, None])
+    return np.asarray(coefficients * length[:, -1:] / length[:, :-1])
 
 
 def _shortest(columns: Floats) -> Floats:
@@ -229,7 +229,7 @@ def _place(groups: Groups) -> Floats:
     return 0.5 * (score - score[0]) / (score[-1] - score[0]) + 0.5 * groups.end / groups.rows
 
 
-def _merged(groups: Groups, near: int, cells: int) -> Groups:
+def _merge_into_cells(groups: Groups, near: int, cells: int) -> Groups:
     """Merge the data into cells if these are many and small compared with a neighbourhood."""
     return groups if near * MOST_NEIGHBOURHOODS < groups.rows else merged_cells(groups, cells)[0]
 
@@ -323,7 +323,7 @@ def lowess(groups: Groups, span: float, delta: float) -> Floats:
         chosen.append(max(chosen[-1] + 1, beyond - 1))
     at = score[chosen]
     bandwidth = reach(groups, at, near)
-    source = _merged(groups, near, 4 * CELLS)  # fewer places, so finer cells
+    source = _merge_into_cells(groups, near, 4 * CELLS)  # fewer places, so finer cells
 
     def work(start: int, stop: int) -> Floats:
         return _lines(source, at[start:stop], bandwidth[start:stop], float(score[-1] - score[0]))

@@ -218,7 +218,7 @@ def fit_logistic(
         # Not `@`: for so few columns the threads of BLAS cost more than they save.
         rows = np.einsum("kj,kn->jn", back, rows)
     model = (_Firth if firth else _Likelihood)(rows, groups.weight, groups.events, offset, ridge)
-    inner, converged = _climbed(model)
+    inner, converged = _maximize(model)
     return LogisticFit(groups, model, back, inner, converged)
 
 
@@ -309,7 +309,7 @@ class _Firth(_Likelihood):
         return bend if np.linalg.eigvalsh(bend)[0] > 0 else information
 
 
-def _climbed(model: _Likelihood) -> tuple[Floats, bool]:
+def _maximize(model: _Likelihood) -> tuple[Floats, bool]:
     """Maximise the objective by Newton steps, which are halved where it would fall."""
     inner = np.zeros(len(model.basis))
     gradient, information = model.slopes(inner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -33,12 +34,9 @@ def aurc(judged: Judged, *, rule: AreaRule = "expected") -> float:
         ``"expected"`` averages over k and over all orders of tied confidences, in closed form. ``"integral"`` treats coverage as
         continuous; ``"trapezoid"`` joins the points of the curve by straight lines, as fd-shifts does; ``"torch_uncertainty"`` omits
         coverages below 1/N and breaks ties by row order, as the package of that name does.
-    confidence : array-like of shape (N,), optional
-        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    loss
+    lens
     where
     sample_weight
     pos_label
@@ -97,12 +95,9 @@ def e_aurc(judged: Judged, *, reference: Literal["exact", "asymptotic"] = "exact
     reference : {"exact", "asymptotic"}, default "exact"
         The area of a perfect ranking: for this number of rows, or its limit :math:`r + (1 - r) \ln(1 - r)` for an error rate r, as
         published.
-    confidence : array-like of shape (N,), optional
-        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    loss
+    lens
     where
     sample_weight
     pos_label
@@ -146,12 +141,9 @@ def augrc(judged: Judged) -> float:
     ----------
     y_true
     y_prob
-    confidence : array-like of shape (N,), optional
-        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    loss
+    lens
     where
     sample_weight
     pos_label
@@ -195,12 +187,9 @@ def e_augrc(judged: Judged) -> float:
     ----------
     y_true
     y_prob
-    confidence : array-like of shape (N,), optional
-        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    loss
+    lens
     where
     sample_weight
     pos_label
@@ -233,10 +222,9 @@ def area_of(judged: Judged, area: Area) -> float:
 
 def _area(area: str, steps: Steps, best: Steps | None) -> float:
     """The area under the curve, minus that of a perfect ranking where one is given."""
-    found = _augrc(steps) if area.endswith("augrc") else _aurc(steps, "expected")
-    if best is None:
-        return found
-    return max(0.0, found - (_augrc(best) if area.endswith("augrc") else _aurc(best, "expected")))
+    area_of_steps = _augrc if area.endswith("augrc") else partial(_aurc, rule="expected")
+    value = area_of_steps(steps)
+    return value if best is None else max(0.0, value - area_of_steps(best))
 
 
 def resampled_areas(judged: Judged, area: Area, count: int, seed: int) -> Floats:

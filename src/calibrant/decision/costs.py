@@ -220,10 +220,10 @@ def expected_cost(
     reject = None if reject is None else check_number(reject, "reject")
     action, claimed = _cheapest(view, matrix, reject)
     table = matrix if reject is None else np.column_stack([matrix, np.full(view.k, reject)])
-    realised = _realised(view, table, action)
+    realised = _realised_cost(view, table, action)
     mean_claimed, mean_realised = view.mean(claimed), view.mean(realised)
     other = _policy(policy, source, table)
-    baseline = None if other is None else view.mean(_realised(view, table, other))
+    baseline = None if other is None else view.mean(_realised_cost(view, table, other))
     gap = mean_realised - mean_claimed
     spread = view.weights**2 if view.weight_kind == "importance" else view.weights
     error = math.sqrt(float(spread @ (realised - claimed - gap) ** 2)) / view.total
@@ -259,7 +259,7 @@ def _cheapest(view: VectorView, matrix: Floats, reject: float | None) -> tuple[N
     return both[:, 0].astype(np.intp), both[:, 1]
 
 
-def _realised(view: VectorView, table: Floats, action: NDArray[np.intp]) -> Floats:
+def _realised_cost(view: VectorView, table: Floats, action: NDArray[np.intp]) -> Floats:
     """Realised cost of the action of each row; the mean over classes for soft labels."""
     parts = [(block.targets * table[:, action[rows]].T).sum(axis=1) for rows, block in view.blocks()]
     return np.concatenate(parts)
@@ -268,11 +268,11 @@ def _realised(view: VectorView, table: Floats, action: NDArray[np.intp]) -> Floa
 def _policy(policy: Any, source: Predictions, table: Floats) -> NDArray[np.intp] | None:
     if policy is None:
         return np.asarray(source.predicted, dtype=np.intp) if table.shape[1] >= source.k else None
-    given = finite_column(policy, "policy", source.n, source.kept)
-    bad = given[~((given == np.floor(given)) & (given >= 0) & (given < table.shape[1]))]
+    actions = finite_column(policy, "policy", source.n, source.kept)
+    bad = actions[~((actions == np.floor(actions)) & (actions >= 0) & (actions < table.shape[1]))]
     if len(bad):
         raise ArgumentError("policy", f"actions must be integers from 0 to {table.shape[1] - 1}; got {bad[0]:g}")
-    return given.astype(np.intp)
+    return actions.astype(np.intp)
 
 
 @dataclass(frozen=True, repr=False)

@@ -135,11 +135,11 @@ def pluto_tasche(
     if correlation == 0:
         bound = upper_bound(pooled_k, pooled_n, 1 - level)
     else:
-        bound = np.array([_correlated(a, b, level, correlation) for a, b in zip(pooled_n, pooled_k, strict=True)])
+        bound = np.array([_correlated_bound(a, b, level, correlation) for a, b in zip(pooled_n, pooled_k, strict=True)])
     return DefaultRateBounds(names, n, k, np.maximum.accumulate(bound), float(level), float(correlation))
 
 
-def _correlated(n: float, k: float, level: float, correlation: float) -> float:
+def _correlated_bound(n: float, k: float, level: float, correlation: float) -> float:
     """The rate at which k defaults or fewer have probability 1 - level, averaged over the common factor."""
     from scipy.optimize import brentq
     from scipy.special import bdtr, ndtr

@@ -143,10 +143,8 @@ def review_routing(
         Error rates of the reviewers, ``"review"``, and of the ``"fallback"``; 0 by default.
     cost : mapping of str to float, optional
         Cost of a wrong answer, ``"error"``, by default 1, of a ``"review"`` and of a ``"fallback"``, by default 0.
-    confidence : array-like of shape (N,), optional
-        Confidence of each row; by default the predicted probability of the predicted class.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    lens
     where
     sample_weight
     pos_label

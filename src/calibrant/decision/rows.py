@@ -41,6 +41,18 @@ INPUT = {
     )
 }
 
+JUDGED = {
+    "confidence": (
+        "array-like of shape (N,), optional",
+        "Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.",
+    ),
+    "loss": (
+        "array-like of shape (N,), optional",
+        "Non-negative loss of each row; by default 1 for an error and 0 otherwise.",
+    ),
+    "lens": ("str or Lens, optional", 'The event that defines a correct prediction; by default ``"top_label"``.'),
+}
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -147,7 +159,7 @@ def judging(*, takes_loss: bool = True) -> Callable[[Callable[..., T]], Callable
         own = inspect.signature(function)
         call.__signature__ = own.replace(parameters=[*shared[:2], *list(own.parameters.values())[1:], *shared[2:]])  # type: ignore[attr-defined]
         del call.__wrapped__
-        return documents_keywords()(call)
+        return documents_keywords(table=JUDGED)(call)
 
     return decorate
 

@@ -241,12 +241,9 @@ def risk_coverage(
         not for one chosen from the curve.
     method : {"clopper_pearson", "wilson"}, default "clopper_pearson"
         Method of the intervals.
-    confidence : array-like of shape (N,), optional
-        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    loss
+    lens
     where
     sample_weight
     pos_label
@@ -334,10 +331,8 @@ def coverage(judged: Judged, *, threshold: float) -> float:
     y_prob
     threshold : float
         Confidence threshold.
-    confidence : array-like of shape (N,), optional
-        Confidence of each row; by default the predicted probability of the predicted class.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    lens
     where
     sample_weight
     pos_label
@@ -369,12 +364,9 @@ def selective_risk(judged: Judged, *, threshold: float) -> float:
     y_prob
     threshold : float
         Confidence threshold.
-    confidence : array-like of shape (N,), optional
-        Confidence of each row; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    loss
+    lens
     where
     sample_weight
     pos_label
@@ -422,12 +414,9 @@ def selective_accuracy(judged: Judged, *, threshold: float) -> float:
     y_prob
     threshold : float
         Confidence threshold.
-    confidence : array-like of shape (N,), optional
-        Confidence of each row; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    confidence
+    loss
+    lens
     where
     sample_weight
     pos_label

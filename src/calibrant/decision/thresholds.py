@@ -147,7 +147,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
-class _Found(NamedTuple):
+class _Search(NamedTuple):
     threshold: float | None
     bound: float
     statement: str
@@ -185,12 +185,10 @@ def choose_threshold(
     grid : array-like, optional
         Candidate thresholds, fixed independently of the labels; by default the confidences that accept 1%, 2%, ..., 100% of the rows,
         all of them if they have few distinct values, and all for ``"conformal"``. For ``"fixed"`` the single threshold to test.
-    confidence : array-like of shape (N,), optional
-        Confidence of each row; by default the predicted probability of the predicted class.
+    confidence
     loss : array-like of shape (N,), optional
         Loss of each row, between 0 and 1; by default 1 for an error and 0 otherwise.
-    lens : str or Lens, optional
-        The event that defines a correct prediction; by default ``"top_label"``.
+    lens
     where
     sample_weight
     pos_label
@@ -268,12 +266,12 @@ def choose_threshold(
     thresholds = _grid(grid, method, judged, levels)
     if kind == "coverage":
         share = check_fraction(coverage, "coverage", 0.9)
-        target, found = f"a coverage of at least {share:g}", _for_coverage(judged, thresholds, share, delta, method)
+        target, search = f"a coverage of at least {share:g}", _for_coverage(judged, thresholds, share, delta, method)
     else:
         risk = 1.0 if accuracy is None else 1 - check_fraction(accuracy, "accuracy", 0.9)
         target = "a given threshold" if accuracy is None else f"an accuracy of at least {accuracy:g}"
-        found = _for_accuracy(judged, thresholds, risk, delta, method, grid is None)
-    return _choice(judged, found, target, method, delta)
+        search = _for_accuracy(judged, thresholds, risk, delta, method, grid is None)
+    return _choice(judged, search, target, method, delta)
 
 
 def _method(method: Any, kind: str) -> Method:
@@ -305,7 +303,7 @@ def _grid(grid: Any, method: str, judged: Judged, levels: Floats | None) -> Floa
     return np.unique(finite_column([grid] if is_number(grid) else grid, "grid"))[::-1]
 
 
-def _for_accuracy(judged: Judged, grid: Floats, risk: float, delta: float, method: Method, default: bool) -> _Found:
+def _for_accuracy(judged: Judged, grid: Floats, risk: float, delta: float, method: Method, default: bool) -> _Search:
     if method == "conformal":
         return _conformal(judged, grid, risk)
     if method == "sgr":
@@ -316,7 +314,7 @@ def _for_accuracy(judged: Judged, grid: Floats, risk: float, delta: float, metho
         bound = risk_bound(judged, float(rows[0]), float(lost[0]), delta)
         passed = bound <= risk and bool(rows[0])
         tests = [ThresholdTest(float(grid[0]), float(rows[0]), float(lost[0]), bound, passed)]
-        return _Found(float(grid[0]) if passed else None, bound, f"{guarantee} {bound:.4g}", tests)
+        return _Search(float(grid[0]) if passed else None, bound, f"{guarantee} {bound:.4g}", tests)
     pvalue = pvalues(judged, rows, lost, risk)
     if method == "bonferroni":
         fits = pvalue <= delta / len(grid)
@@ -327,10 +325,10 @@ def _for_accuracy(judged: Judged, grid: Floats, risk: float, delta: float, metho
         enough = np.flatnonzero(rows >= fewest(risk, delta))[:1].tolist()
         done = walk(pvalue, starts_of(rows, judged.total, risk, delta) if default else enough, delta)
     tests = records(ThresholdTest, *(values[done.looked] for values in (grid, rows, lost, pvalue)), done.passed)
-    return _Found(None if done.last is None else float(grid[done.last]), risk, f"{guarantee} {risk:.4g}", tests)
+    return _Search(None if done.last is None else float(grid[done.last]), risk, f"{guarantee} {risk:.4g}", tests)
 
 
-def _conformal(judged: Judged, grid: Floats, risk: float) -> _Found:
+def _conformal(judged: Judged, grid: Floats, risk: float) -> _Search:
     """The smallest threshold with (losses of accepted rows + 1) / (n + 1) at most `risk`, there and at all larger ones."""
     rows, lost, _ = judged.steps.at(grid)
     value = (lost + 1) / (judged.total + 1)
@@ -339,8 +337,8 @@ def _conformal(judged: Judged, grid: Floats, risk: float) -> _Found:
     tests = _tests(grid, rows, lost, value, fits, min(count + 1, len(grid)))
     guarantee = f"in expectation over these rows, a new row is accepted and wrong with probability at most {risk:.4g}"
     if count == 0:
-        return _Found(None, math.nan, guarantee, tests)
-    return _Found(float(grid[count - 1]), float(value[count - 1]), guarantee, tests)
+        return _Search(None, math.nan, guarantee, tests)
+    return _Search(float(grid[count - 1]), float(value[count - 1]), guarantee, tests)
 
 
 def _tests(
@@ -351,7 +349,7 @@ def _tests(
     return records(ThresholdTest, *(values[part] for values in (grid, rows, lost, value, fits)))
 
 
-def _bisection(judged: Judged, grid: Floats, risk: float, delta: float) -> _Found:
+def _bisection(judged: Judged, grid: Floats, risk: float, delta: float) -> _Search:
     """The bisection of Geifman and El-Yaniv over the observed confidences, each step at its share of the error probability."""
     steps = max(1, math.ceil(math.log2(max(2.0, judged.total))))
     low, high = 0, len(grid) - 1  # positions in decreasing order: a larger one accepts more
@@ -372,10 +370,10 @@ def _bisection(judged: Judged, grid: Floats, risk: float, delta: float) -> _Foun
         f"with probability at least {_percent(1 - delta)} the error rate of accepted rows is at most {bound:.4g}, "
         "if the visited thresholds are treated as fixed"
     )
-    return _Found(None if best is None else float(grid[best]), bound, guarantee, tests)
+    return _Search(None if best is None else float(grid[best]), bound, guarantee, tests)
 
 
-def _for_coverage(judged: Judged, grid: Floats, share: float, delta: float, method: Method) -> _Found:
+def _for_coverage(judged: Judged, grid: Floats, share: float, delta: float, method: Method) -> _Search:
     """The largest threshold that attains the coverage; as coverage decreases with the threshold, tests start from the smallest."""
     rows, lost, _ = judged.steps.at(grid)
     if method == "conformal":
@@ -391,40 +389,40 @@ def _for_coverage(judged: Judged, grid: Floats, share: float, delta: float, meth
     chosen = np.flatnonzero(fits)
     first = int(chosen[0]) if len(chosen) else None
     tests = _tests(grid[::-1], rows[::-1], lost[::-1], value[::-1], fits[::-1], len(grid))
-    return _Found(None if first is None else float(grid[first]), math.nan, guarantee, tests)
+    return _Search(None if first is None else float(grid[first]), math.nan, guarantee, tests)
 
 
-def _choice(judged: Judged, found: _Found, target: str, method: str, delta: float) -> ThresholdChoice:
+def _choice(judged: Judged, search: _Search, target: str, method: str, delta: float) -> ThresholdChoice:
     rows = lost = np.zeros(1)
-    statement = found.statement
-    if found.threshold is None:
-        statement = _why_none(judged, found, target, method)
+    statement = search.statement
+    if search.threshold is None:
+        statement = _why_none(judged, search, target, method)
     else:
-        rows, lost, _ = judged.steps.at(np.array([found.threshold]))
+        rows, lost, _ = judged.steps.at(np.array([search.threshold]))
     accepted, errors = float(rows[0]), float(lost[0])
     return ThresholdChoice(
-        threshold=found.threshold,
+        threshold=search.threshold,
         statement=statement,
         method=method,
         target=target,
         coverage=accepted / judged.total,
         risk=errors / accepted if accepted else math.nan,
-        risk_bound=math.nan if found.threshold is None and method != "fixed" else found.bound,
+        risk_bound=math.nan if search.threshold is None and method != "fixed" else search.bound,
         coverage_bound=float(lower_bound(accepted, judged.total, delta)),
         rows=judged.total,
         accepted=accepted,
         errors=errors,
         guarantee=1 - delta,
-        tests=tuple(found.tests),
+        tests=tuple(search.tests),
     )
 
 
-def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:
+def _why_none(judged: Judged, search: _Search, target: str, method: str) -> str:
     """Why no threshold was found, with the test that came nearest."""
     start = f"none: the search found no threshold for {target}"
-    if not found.tests:
+    if not search.tests:
         return f"{start}; too few of the {judged.total:.6g} rows are accepted to pass a test, even without an error"
-    nearest = found.tests[0] if "coverage" in target else min(found.tests, key=lambda test: test.value)
+    nearest = search.tests[0] if "coverage" in target else min(search.tests, key=lambda test: test.value)
     lost = f"{nearest.errors:.6g} errors" if judged.counts_errors else f"a loss of {nearest.errors:.4g}"
     rows = f"{nearest.accepted:.6g} of {judged.total:.6g} rows accepted"
     other = "; the method bonferroni may find one" if method == "sequence" else ""

@@ -143,12 +143,12 @@ class Certificate(Result):
             certified, present = (", ".join(e.group for e in part.bounds[1:]) or "none" for part in (self, other))
             return (f"The groups differ: those of the certificate are {certified}, those of the data {present}.",)
         differences = []
-        for stated, found in zip(self.bounds, other.bounds, strict=True):
-            own, again = ((each.bound, each.estimate) for each in (stated, found))
-            if found.n != stated.n or not np.allclose(own, again, rtol=1e-6, atol=1e-9):
+        for stated, repeated in zip(self.bounds, other.bounds, strict=True):
+            own, again = ((each.bound, each.estimate) for each in (stated, repeated))
+            if repeated.n != stated.n or not np.allclose(own, again, rtol=1e-6, atol=1e-9):
                 differences.append(
                     f"{stated.group}: the certificate states {number(stated.bound)} for {stated.n:,} rows (estimate "
-                    f"{number(stated.estimate)}), the data give {number(found.bound)} for {found.n:,} ({number(found.estimate)})."
+                    f"{number(stated.estimate)}), the data give {number(repeated.bound)} for {repeated.n:,} ({number(repeated.estimate)})."
                 )
         return tuple(differences)
 

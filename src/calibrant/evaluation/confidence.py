@@ -30,13 +30,10 @@ class ScoreQuantiles(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The three quantiles as text."""
-        return ", ".join(f"{name} {_below_one(getattr(self, name))}" for name in ("median", "p90", "p99"))
-
-
-def _below_one(score: float) -> str:
-    """Four digits; a score just below 1 is not printed as 1."""
-    return ">0.9999" if 0.99995 <= score < 1 else number(score)
+        """The three quantiles as text; a score just below 1 is not printed as 1."""
+        quantiles = {"median": self.median, "p90": self.p90, "p99": self.p99}
+        texts = {name: ">0.9999" if 0.99995 <= score < 1 else number(score) for name, score in quantiles.items()}
+        return ", ".join(f"{name} {text}" for name, text in texts.items())
 
 
 @dataclass(frozen=True, repr=False)

@@ -70,7 +70,7 @@ def auroc(y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label:
     >>> auroc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
-    return discriminated(as_predictions(y_true, y_prob, sample_weight, pos_label))[0]
+    return discrimination_of(as_predictions(y_true, y_prob, sample_weight, pos_label))[0]
 
 
 @documents_keywords()
@@ -116,10 +116,10 @@ def average_precision(y_true: Any, y_prob: Any = None, sample_weight: Any = None
     >>> round(average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
     0.8333
     """
-    return discriminated(as_predictions(y_true, y_prob, sample_weight, pos_label))[1]
+    return discrimination_of(as_predictions(y_true, y_prob, sample_weight, pos_label))[1]
 
 
-def discriminated(p: Predictions) -> tuple[float, float]:
+def discrimination_of(p: Predictions) -> tuple[float, float]:
     """AUROC and average precision of checked predictions, each the mean over the classes that occur; raises where they are undefined."""
     if p.kind == "confidence":
         raise UndefinedMetricError(

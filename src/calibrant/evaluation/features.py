@@ -124,7 +124,7 @@ def _encode(column: Column, name: str, units: Array, bins: int) -> Feature:
     """A feature as codes: numbers and dates in bins, other values as categories."""
     known = ~column.missing
     if column.values.dtype.kind in "iufmM":
-        code, texts, single = _binned(column.values[known], units[known], bins)
+        code, texts, single = _bin_values(column.values[known], units[known], bins)
         ordered, rare = True, 0
     else:
         names = [name for name, hole in zip(column.categories(), column.missing.tolist(), strict=True) if not hole]
@@ -136,7 +136,7 @@ def _encode(column: Column, name: str, units: Array, bins: int) -> Feature:
     return Feature(name, full, texts, single, ordered, rare)
 
 
-def _binned(values: Array, units: Array, bins: int) -> tuple[Array, tuple[str, ...], tuple[bool, ...]]:
+def _bin_values(values: Array, units: Array, bins: int) -> tuple[Array, tuple[str, ...], tuple[bool, ...]]:
     """Bins at quantiles of numbers or dates, or one for each of few distinct values; equal values stay together."""
     if values.dtype.kind in "iu" and (np.abs(values) < EXACT).all():  # the same bins in every type of numbers
         values = values.astype(np.float64)

@@ -184,8 +184,8 @@ def _describe_sketches(parts: Sequence[Sketches], quantiles: bool) -> list[dict[
             described[-1]["prevalence"] = tuple(part.sketch(name).positives / part.n for name in names)
     if event is not None:
         events = _describe_events([part.sketch(event).view() for part in parts])
-        for own, found in zip(described, events, strict=True):
-            own |= {**found, "prevalence": (1 - found["event_rate"], found["event_rate"])}
+        for own, fields in zip(described, events, strict=True):
+            own |= {**fields, "prevalence": (1 - fields["event_rate"], fields["event_rate"])}
     if known is not None:
         errors = _standard_errors([part.sketch(known).view() for part in parts])
         for own, part, error in zip(described, parts, errors, strict=True):

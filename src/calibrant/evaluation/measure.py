@@ -198,7 +198,7 @@ def evaluate(
         source = as_predictions(y_true, y_prob, sample_weight, pos_label)
         check_same_rows(y_true, {"where": where})
         infer = None if infer is None else infer.of_rows(where)
-        source = parse_selection(where, source if calibrator is None else calibrated(source, calibrator))
+        source = parse_selection(where, source if calibrator is None else calibrate_predictions(source, calibrator))
         if lens is not None:
             # A lens that does not fit the data is an error; one that a metric does not support is a reason.
             views_of(source, lens, flattened=True)
@@ -253,20 +253,27 @@ def _few_levels(p: Predictions) -> list[str]:
     ]
 
 
-def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:
-    """Return the predictions with calibrated probabilities; `calibrator` is fitted, or the file of one. Grouped calibrators use the groups."""
+def read_calibrator(calibrator: Any) -> Calibrator:
+    """Return a fitted calibrator, that of a recalibration, or the one in a file."""
     from ..recalibration.choosing import Recalibration
-    from ..recalibration.cross_validation import beside_scores
+    from ..recalibration.persistence import load
 
     if isinstance(calibrator, (str, os.PathLike)):
-        from ..recalibration.persistence import load
+        return load(calibrator)
+    fitted = calibrator.calibrator if isinstance(calibrator, Recalibration) else calibrator
+    if not isinstance(fitted, Calibrator):
+        problem = f"must be a fitted calibrator or the path of a saved one; got {type(calibrator).__name__}"
+        raise InputTypeError("calibrator", problem)
+    return fitted
 
-        calibrator = load(calibrator)
-    calibrator = calibrator.calibrator if isinstance(calibrator, Recalibration) else calibrator
-    if not isinstance(calibrator, Calibrator):
-        raise InputTypeError(
-            "calibrator", f"must be a fitted calibrator or the path of a saved one; got {type(calibrator).__name__}"
-        )
+
+def calibrate_predictions(
+    p: Predictions, calibrator: Calibrator | Recalibration | str | os.PathLike[str]
+) -> Predictions:
+    """Return the predictions with calibrated probabilities; `calibrator` is fitted, or the file of one. Grouped calibrators use the groups."""
+    from ..recalibration.cross_validation import beside_scores
+
+    calibrator = read_calibrator(calibrator)
     # A calibrator of two classes may be that of the event that an answer is correct.
     events = p.kind == "confidence" and len(calibrator.classes_) == 2
     if (p.exclusive_classes is None) == calibrator.exclusive and not events:

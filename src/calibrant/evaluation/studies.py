@@ -197,7 +197,7 @@ def study(
     chosen, numbers = [catalogue[name].id for name in metrics], list(dict.fromkeys(int(seed) for seed in seeds))
     if not (chosen and numbers and lenses):
         raise ArgumentError("seeds", "metrics, lenses and seeds must not be empty", "for example seeds=range(5)")
-    values = {} if path is None else _stored(Path(path))
+    values = {} if path is None else _read_values(Path(path))
     wanted = {f"{lens or ''}|{metric}" for lens, metric in product(lenses, chosen)}
     for model, seed in track(list(product(models, numbers)), "runs"):
         left = [name for name in steps if not wanted <= set(values.get((model, name, seed), ()))]
@@ -205,7 +205,7 @@ def study(
             continue
         fit, test = _rows_of(model, models[model], seed)
         for name in left:
-            rows = _changed(name, steps[name], fit, test)
+            rows = _intervene(name, steps[name], fit, test)
             measured = {
                 f"{lens or ''}|{result.metric}": result.value
                 for lens in lenses
@@ -219,7 +219,7 @@ def study(
     return _summary(values, list(models), list(steps), list(product([lens or "" for lens in lenses], chosen)), numbers)
 
 
-def _stored(path: Path) -> Values:
+def _read_values(path: Path) -> Values:
     """What a file has; a last line without its end, which was being written, is removed."""
     values: Values = {}
     if not path.exists():
@@ -253,7 +253,7 @@ def _rows_of(name: str, model: Any, seed: int) -> tuple[Predictions | None, Pred
     return fit, test
 
 
-def _changed(name: str, intervention: Any, fit: Predictions | None, test: Predictions) -> Predictions:
+def _intervene(name: str, intervention: Any, fit: Predictions | None, test: Predictions) -> Predictions:
     """The predictions to evaluate after an intervention."""
     if intervention is None:
         return test

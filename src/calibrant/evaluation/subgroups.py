@@ -16,7 +16,6 @@ from ..inference.gaps import NORMAL, gap_pvalues, sums_by
 from ..inference.replicates import draw_events, many
 from ..inference.seeds import generator, seed_of
 from ..input.frames import check_same_rows
-from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text, several
 from ..views.keywords import documents_keywords
@@ -145,14 +144,14 @@ class Subgroups(Result):
 
     def _title(self) -> str:
         count = len(self.subgroups)
-        found = f"{several(count, 'subgroup') if count else 'No subgroup'} with a statistically significant gap"
+        result = f"{several(count, 'subgroup') if count else 'No subgroup'} with a statistically significant gap"
         others = f"{several(self.candidates - count, 'other')} tested"
         if self.method == "split":
             how = f"found on {several(self.n, 'row')}, tested on the other {self.n_tested:,}, p-values adjusted by Bonferroni's method"
         else:
             how = f"found and tested on {several(self.n, 'row')}, p-values from {self.n_resamples:,} searches with simulated labels"
         searched = f"{several(self.searched, 'conjunction')} searched"
-        return f"{found} at {100 * self.alpha:g}%; {others}\n  {searched}: {how}"
+        return f"{result} at {100 * self.alpha:g}%; {others}\n  {searched}: {how}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         if not self.subgroups:
@@ -284,24 +283,25 @@ def find_subgroups(
     """
     check_choice(method, "method", ("split", "simulation"))
     check_fraction(alpha, "alpha", 0.05)
-    check_whole(n_resamples, "n_resamples")
     check_whole(bins, "bins", 2)
-    for value, argument in ((min_rows, "min_rows"), (max_subgroups, "max_subgroups")):
+    for value, argument in ((n_resamples, "n_resamples"), (min_rows, "min_rows"), (max_subgroups, "max_subgroups")):
         check_whole(value, argument)
     if check_whole(max_features, "max_features") > 3:
         raise ArgumentError("max_features", f"must be at most 3; got {max_features}")
     check_same_rows(y_true, {"features": features})
     p = as_predictions(y_true, y_prob, sample_weight, pos_label)
-    views = _single_scores(p, lens)
+    views = [view for view in views_of(p, lens) if isinstance(view, View)]
+    if not views:
+        raise LensError("lens", "find_subgroups requires one score per row", "use 'top_label' or 'classwise'")
+    if views[0].is_soft:
+        raise UndefinedMetricError("find_subgroups", "is not defined for soft labels")
     coded = encode_features(features, p, bins)
-    if (views[0].total if p.weight_kind == "counts" else p.n) < 2 * min_rows:
+    if views[0].row_count < 2 * min_rows:
         raise UndefinedMetricError("find_subgroups", f"requires at least {2 * min_rows} rows", "use a smaller min_rows")
     space = Space(coded, max_features, BEAM, min_rows, len(views))
     seed = seed_of(rng)
-    parts = [np.arange(p.n)] * 2, [views[0].weights] * 2
-    if method == "split":
-        parts = _halves(views[0], generator(seed, 0))
-    (index, tested), (weight, tested_weight) = parts
+    whole = [np.arange(p.n)] * 2, [views[0].weights] * 2
+    (index, tested), (weight, tested_weight) = _halves(views[0], generator(seed, 0)) if method == "split" else whole
     searched = [space.rows(view, index, weight) for view in views]
     candidates = space.distinct(space.search(searched), searched, max_subgroups)
     held_out = [space.rows(view, tested, tested_weight) for view in views] if method == "split" else searched
@@ -316,22 +316,13 @@ def find_subgroups(
             mask = space.mask(candidate.conditions, space.codes.T)
             share = part.total / float(held_out[candidate.view].weight.sum())
             names = tuple(coded[space.feature[place]].name for place in sorted(candidate.conditions))
-            where = space.name(candidate.conditions), names, views[candidate.view].lens
-            listed.append(_subgroup(part, where, share, pvalue, limits(), mask))
-    sizes = [int(w.sum()) if p.weight_kind == "counts" else len(w) for w in (weight, tested_weight)]
-    resamples = n_resamples if method == "simulation" else 0
+            where = space.name(candidate.conditions), names, views[candidate.view].lens, int(part.row_count)
+            mean, rate = (float(part.weights @ each) / part.total for each in (part.score, part.outcome))
+            listed.append(Subgroup(*where, share, mean, rate, mean - rate, *limits(), pvalue, mask))
+    n, n_tested = (int(w.sum()) if p.weight_kind == "counts" else len(w) for w in (weight, tested_weight))
     notes = tuple(f"{f.name}: {f.rare} rare categories were not searched" for f in coded if f.rare)
-    return Subgroups(tuple(listed), len(candidates), space.size, sizes[0], sizes[1], method, alpha, resamples, notes)
-
-
-def _single_scores(p: Predictions, lens: str | Lens) -> list[View]:
-    """The views of a lens; they must have hard labels and one score per row."""
-    views = views_of(p, lens)
-    if not all(isinstance(view, View) for view in views):
-        raise LensError("lens", "find_subgroups requires one score per row", "use 'top_label' or 'classwise'")
-    if views[0].is_soft:
-        raise UndefinedMetricError("find_subgroups", "is not defined for soft labels")
-    return [view for view in views if isinstance(view, View)]
+    resamples = n_resamples if method == "simulation" else 0
+    return Subgroups(tuple(listed), len(candidates), space.size, n, n_tested, method, alpha, resamples, notes)
 
 
 def _halves(view: View, rng: np.random.Generator) -> tuple[list[Array], list[Floats]]:
@@ -430,16 +421,7 @@ def _unrejected_gaps(part: View, statistic: Callable[[Any, Any], Any], critical:
 
         # The test of the scores themselves is that without a shift, so that zero is on the right side of each end.
         start, stop = (0.0, MOST_SHIFT) if beyond(0.0) > 0 else (-MOST_SHIFT, 0.0)
-        found = brentq(beyond, start, stop) if beyond(start) > 0 > beyond(stop) else (stop if start == 0 else start)
-        return float(part.weights @ (part.score - expit(logit(score) + found)) / part.total)
+        root = brentq(beyond, start, stop) if beyond(start) > 0 > beyond(stop) else (stop if start == 0 else start)
+        return float(part.weights @ (part.score - expit(logit(score) + root)) / part.total)
 
     return end(-1), end(1)
-
-
-def _subgroup(
-    part: View, where: tuple[str, tuple[str, ...], str], share: float, pvalue: float, limits: Limits, mask: Bools
-) -> Subgroup:
-    """The row of the list for a subgroup, given its name, features and lens, from the rows on which it was tested."""
-    mean, rate = (float(part.weights @ each) / part.total for each in (part.score, part.outcome))
-    rows = int(part.total) if part.weight_kind == "counts" else part.n
-    return Subgroup(*where, rows, share, mean, rate, mean - rate, *limits, pvalue, mask)

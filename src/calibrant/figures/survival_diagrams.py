@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.rules import EqualMass, check_bins
-from ..clinical.censoring import Known, counted, counts_of, known_outcomes, observed_risk, read_follow_up
+from ..clinical.censoring import WeightedOutcomes, counts_of, known_outcomes, observed_risk, read_follow_up, row_counts
 from ..clinical.survival import hint_at_mistakes, read_survival, replicates, smooth_at, survival_summary
 from ..errors import CalibrantError
 from ..inference.replicates import Replicates
@@ -99,7 +99,7 @@ class SurvivalDiagram(Diagram):
         }
 
     def _title(self) -> str:
-        return counted(self)
+        return row_counts(self)
 
     def _notes(self) -> list[str]:
         lost = sum(math.isnan(group.observed) for group in self.groups)
@@ -231,7 +231,7 @@ def survival_diagram(
     check_fraction(level, "level")
     follow_up = read_follow_up(time, event, cause, groups, sample_weight)
     data = read_survival(y_prob, follow_up, horizon, stratify=groups is None)
-    known, risk = data.known(), data.risk
+    known, risk = data.outcomes(), data.risk
     hint_at_mistakes(known, risk)
     used = risk[known.weight > 0]
     x = np.unique(
@@ -241,7 +241,7 @@ def survival_diagram(
     if n_resamples:
 
         def drawn(rows: NDArray[np.int64]) -> Floats:
-            return np.clip(smooth_at(data.known(rows), risk[rows], x), 0, 1)
+            return np.clip(smooth_at(data.outcomes(rows), risk[rows], x), 0, 1)
 
         sample, reason = replicates(drawn, Replicates(len(risk), n_resamples, rng), len(x))
         if not reason:
@@ -260,9 +260,9 @@ def survival_diagram(
     )
 
 
-def _risk_groups(known: Known, risk: Floats, bins: int, level: float) -> tuple[RiskGroup, ...]:
+def _risk_groups(outcomes: WeightedOutcomes, risk: Floats, bins: int, level: float) -> tuple[RiskGroup, ...]:
     """The observed risk of each group of similar risk, with the censoring of this group."""
-    follow_up = known.follow_up
+    follow_up = outcomes.follow_up
     cells, count = EqualMass(check_bins(bins)).cells(View(risk, np.zeros(len(risk), np.uint8)))
     groups = []
     for cell in range(count):
@@ -273,7 +273,7 @@ def _risk_groups(known: Known, risk: Floats, bins: int, level: float) -> tuple[R
         mean = float(own @ risk[rows]) / float(own.sum())
         part = follow_up.take(rows)._replace(stratum=np.zeros(len(rows), np.int64), strata=())
         try:
-            value, low, high, _ = observed_risk(known_outcomes(part, known.horizon), level)
+            value, low, high, _ = observed_risk(known_outcomes(part, outcomes.horizon), level)
         except CalibrantError:
             value = low = high = math.nan
         groups.append(RiskGroup(len(rows), mean, value, low, high))

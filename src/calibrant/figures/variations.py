@@ -19,7 +19,7 @@ from ..metrics.bin.variation import (
     entropy,
     measure_of,
     name_of,
-    ranked,
+    rank_probs,
     uce,
     vce,
 )
@@ -193,7 +193,7 @@ def _variation_of(name: str, source: Any, variation: Any, rule: BinningRule) -> 
     measure = measure_of(variation)
     view = vector_view(source, "canonical")
     key, cell, count = bins_of_variation(view, measure, rule)
-    weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
+    weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(rank_probs(block)))
     table = _table(view, key, np.zeros(view.n, np.uint8), rule, variation == "confidence")
     both = np.full((2, count), np.nan)
     full = weight > 0
@@ -315,7 +315,7 @@ def uce_diagram(
         check_fraction(level, "level")
     view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label), "canonical")
     key = view.each_row(lambda block: entropy(decreasing(block.probs)))
-    wrong = view.each_row(lambda block: 1 - ranked(block)[1][:, 0])
+    wrong = view.each_row(lambda block: 1 - rank_probs(block)[1][:, 0])
     rule = binning_rule(bins, binning)
     table = _table(view, key, wrong if view.is_soft else wrong.astype(np.uint8), rule)
     cell, count = bin_of_each(view, key, rule)

@@ -49,6 +49,15 @@ TWO_FREE = "a prediction interval with k - 2 degrees of freedom requires three e
 FEW_ESTIMATES = "with {} estimates the variance between them, and with it the prediction interval, is very uncertain"
 
 
+def forth(values: Any, transform: str | None) -> Floats:
+    """Transform values to the scale on which they are pooled."""
+    values = np.asarray(values, dtype=np.float64)
+    if transform is None:
+        return values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(values if transform == "exp" else values / (1 - values))
+
+
 def back(values: Any, transform: str | None) -> Floats:
     """Transform values from the scale on which they are pooled to the scale on which they are reported."""
     values = np.asarray(values, dtype=np.float64)

@@ -107,7 +107,24 @@ def find_columns(arguments: Arguments, prob: Any, classes: Any, pos_label: Any, 
             names = tuple(names[index] for index in order)
     elif exclusive and names is None and classes is None and scores.array.ndim == 2:
         classes = _classes_of_categories(categories, scores.array.shape[1])
+    if names is not None and labels.array.ndim == 2:
+        labels = _match_columns(labels, column_names(y_true), names)
     return Columns(labels, scores, names, classes, pos_label, categories, by_columns)
+
+
+def _match_columns(labels: Column, own: tuple[Any, ...] | None, names: tuple[Any, ...]) -> Column:
+    """Return labels with one column per class in the order of the columns of scores; columns that are only numbered have no names."""
+    k = len(names)
+    if own is None or len(own) != k or tuple(range(k)) in (own, names):
+        return labels
+    label_classes, classes = (
+        names_of_columns(texts, "") or texts for texts in (list(map(str, own)), list(map(str, names)))
+    )
+    if sorted(map(str, label_classes)) != sorted(map(str, classes)):
+        problem = f"its columns {list(own)} are not those of y_prob, {list(names)}"
+        raise LabelError("y_true", problem, "rename them, or pass y_true.to_numpy() if their order is the same")
+    order = [label_classes.index(name) for name in classes]
+    return Column(np.ascontiguousarray(labels.array[:, order]), labels.precision)
 
 
 def _classes_of_categories(categories: tuple[Any, ...] | None, k: int) -> tuple[Any, ...] | None:

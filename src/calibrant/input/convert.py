@@ -221,26 +221,17 @@ def _refuse_nulls(series: Any, argument: str) -> None:
 
 def _text_for_numbers(array: Array, argument: str) -> InputTypeError:
     """Raise for the entry that made a column of numbers text; the first if all could be numbers."""
-    unreadable = _no_number(array)
-    first_text = next(index for index, entry in enumerate(array.flat) if isinstance(entry, (str, bytes)))
-    first = first_text if unreadable is None else unreadable
-    row = int(np.unravel_index(first, array.shape)[0])
-    remedy = "convert it with float() or read the column as numeric"
-    if unreadable is not None:
-        remedy = next((hint for form, hint in TEXT_HINTS if re.fullmatch(form, str(array.flat[first]).strip())), remedy)
-    return InputTypeError(argument, f"expected numbers, got the text {_short(array.flat[first])}", remedy, row=row)
-
-
-def _no_number(array: Array) -> int | None:
-    """Return the position of the first text that is not a number; None if all are."""
-    for index, entry in enumerate(array.flat):
+    texts = [index for index, entry in enumerate(array.flat) if isinstance(entry, (str, bytes))]
+    first, remedy = texts[0], "convert it with float() or read the column as numeric"
+    for index in texts:
         try:
-            float(entry)
+            float(array.flat[index])
         except ValueError:
-            return index
-        except TypeError:  # other types are reported elsewhere
-            continue
-    return None
+            first, text = index, str(array.flat[index]).strip()
+            remedy = next((hint for form, hint in TEXT_HINTS if re.fullmatch(form, text)), remedy)
+            break
+    row = int(np.unravel_index(first, array.shape)[0])
+    return InputTypeError(argument, f"expected numbers, got the text {_short(array.flat[first])}", remedy, row=row)
 
 
 def is_missing(value: Any) -> bool:

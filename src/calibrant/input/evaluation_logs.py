@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from ..errors import ArgumentError, ColumnError, InputError, InputWarning, warn_caller
+from ..errors import ArgumentError, ColumnError, InputError
 from .language_models import (
     LENGTHS,
     LETTERS,
@@ -18,6 +18,7 @@ from .language_models import (
     log_files,
     log_records,
     openai_table,
+    predictions_of_answers,
     read_verdict,
     response_table,
     short_fields,
@@ -87,7 +88,7 @@ def read_inspect(path: Any, *, scorer: str | None = None, by: str | None = "task
     >>> predictions.probs.tolist(), predictions.labels.tolist()
     ([0.9], [1])
     """
-    return _predictions(inspect_table(path, scorer), by)
+    return predictions_of_answers(inspect_table(path, scorer), by)
 
 
 def read_helm(path: Any, *, by: str | None = "task") -> Predictions:
@@ -142,13 +143,7 @@ def read_helm(path: Any, *, by: str | None = "task") -> Predictions:
     >>> predictions.probs.tolist(), predictions.labels.tolist()
     ([0.8], [1])
     """
-    return _predictions(helm_table(path), by)
-
-
-def _predictions(table: AnswerTable, by: str | None) -> Predictions:
-    if table.classes is None:
-        warn_caller(InputWarning("path", f"{table.why}; confidences and correctness are read"))
-    return table.predictions(by)
+    return predictions_of_answers(helm_table(path), by)
 
 
 def inspect_table(path: Any, scorer: str | None = None) -> AnswerTable:
@@ -306,24 +301,14 @@ def _confidence_table(fields: Sequence[Record], scored: Sequence[tuple[Any, bool
     return AnswerTable(columns, None, why)
 
 
-# The formats: how a log is read, with what stands behind the colon of --format and the field of the correct answers.
-
-
-def _read_harness(paths: Any, detail: str, label: str | None) -> AnswerTable:
-    if detail and detail not in LENGTHS:
-        choices = f"lm-eval:{', lm-eval:'.join(LENGTHS)}"
-        raise ArgumentError("--format", f"unknown normalization {detail!r}", f"write lm-eval, or {choices}")
-    return harness_table(paths, cast(Any, detail or "none"))
-
-
-def _read_openai(paths: Any, detail: str, label: str | None) -> AnswerTable:
-    choices: Any = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
-    return openai_table(paths, choices, label)
-
-
-READERS: dict[str, Callable[[Any, str, str | None], AnswerTable]] = {
-    "lm-eval": _read_harness,
-    "openai": _read_openai,
-    "inspect": lambda paths, detail, label: inspect_table(paths, detail or None),
-    "helm": lambda paths, detail, label: helm_table(paths),
-}
+def read_log(format: str, paths: Any, detail: str, label: str | None) -> AnswerTable:
+    """The answers in logs of a format, given what stands behind the colon of ``--format`` and the field of the correct answers."""
+    if format == "lm-eval":
+        if detail and detail not in LENGTHS:
+            choices = f"lm-eval:{', lm-eval:'.join(LENGTHS)}"
+            raise ArgumentError("--format", f"unknown normalization {detail!r}", f"write lm-eval, or {choices}")
+        return harness_table(paths, cast(Any, detail or "none"))
+    if format == "openai":
+        listed = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
+        return openai_table(paths, listed, label)
+    return inspect_table(paths, detail or None) if format == "inspect" else helm_table(paths)

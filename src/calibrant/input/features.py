@@ -84,12 +84,12 @@ def read_features(features: Any, rows: int, kept: Array | None = None) -> tuple[
     if not columns:
         raise InputTypeError("features", "have no columns", NEEDED)
     read = []
-    for index, (name, given) in enumerate(columns):
-        values = as_entries(given)
+    for index, (name, entries) in enumerate(columns):
+        values = as_entries(entries)
         if values.shape != (rows,):
             problem = f"column {name or index} has shape {values.shape}; expected one value for each of {rows} rows"
             raise ShapeError("features", problem, NEEDED)
-        missing = np.asarray(given.is_null() if hasattr(given, "is_null") else np.ma.getmask(given), bool)
+        missing = np.asarray(entries.is_null() if hasattr(entries, "is_null") else np.ma.getmask(entries), bool)
         read.append(_read_column(name, values, missing | np.zeros(rows, bool)))
     if kept is None:
         return tuple(read)

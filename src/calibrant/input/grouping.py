@@ -175,10 +175,20 @@ def group_columns(
 
 def from_frame(frame: Any, by: str | Sequence[str], argument: str = "groups") -> Any:
     """Return the groupings by columns of a frame; a list with one text for each row holds the groups themselves."""
+    import narwhals.stable.v2 as nw
+
     names = column_names(frame) or ()
     if not isinstance(by, str) and not all(name in names for name in by) and len(by) == _rows(frame):
         return by
-    return group_columns(by, names, lambda name: _column_of(frame, name, argument), argument)
+
+    def read_column(name: str) -> Any:
+        """Return a column as an array; None in place of missing values, where there are any."""
+        series = nw.from_native(pick_columns(frame, name, argument), series_only=True, allow_series=True)
+        if series.is_null().any():
+            return np.array([None if is_missing(value) else value for value in series.to_list()], dtype=object)
+        return column(series.to_native(), argument).array
+
+    return group_columns(by, names, read_column, argument)
 
 
 def _rows(frame: Any) -> int | None:
@@ -186,16 +196,6 @@ def _rows(frame: Any) -> int | None:
         return len(frame)
     except TypeError:  # a lazy frame
         return None
-
-
-def _column_of(frame: Any, name: str, argument: str) -> Any:
-    """Return a column as an array; None in place of missing values, where there are any."""
-    import narwhals.stable.v2 as nw
-
-    series = nw.from_native(pick_columns(frame, name, argument), series_only=True, allow_series=True)
-    if series.is_null().any():
-        return np.array([None if is_missing(value) else value for value in series.to_list()], dtype=object)
-    return column(series.to_native(), argument).array
 
 
 def _evaluate_expressions(
@@ -223,11 +223,11 @@ def _evaluate_expressions(
             kinds = {"U": "object", "S": "object", "M": "datetime64[us]"}
             table[name] = array.astype(kinds.get(array.dtype.kind, array.dtype), copy=False)
         connection.register("rows that calibrant groups", table)
-        found = values_of_expressions(connection, '"rows that calibrant groups"', factors, _texts(existing), argument)
+        columns = values_of_expressions(connection, '"rows that calibrant groups"', factors, _texts(existing), argument)
         n = len(next(iter(table.values())))
-        for factor, values in found.items():
+        for factor, values in columns.items():
             check_length(factor, len(values), n, argument)
-        return found
+        return columns
     finally:
         connection.close()
 
@@ -408,14 +408,14 @@ def _from_mapping(groups: Mapping[Any, Any]) -> GroupColumns:
     if not groups:
         raise ArgumentError("groups", "is an empty mapping", 'for example {"region": region}')
     values = {}
-    for name, given in groups.items():
-        if given is None:
+    for name, entries in groups.items():
+        if entries is None:
             raise ArgumentError("groups", f"{name!r} is None", "pass one value for each row")
         cut = _QUANTILES.fullmatch(name) if isinstance(name, str) else None
         factor = Factor(str(name), "column", str(name))
         if cut and int(cut["count"]) >= 2:
             factor = Factor(name, "quantiles", cut["name"].strip('"'), int(cut["count"]))
-        values[factor] = given
+        values[factor] = entries
     return GroupColumns(tuple((factor,) for factor in values), values)
 
 
@@ -457,12 +457,14 @@ def _divide_rows(factor: Factor, values: Any, n: int, counts: Array | None) -> t
         raise error.replaced(problem=f"missing value in {factor.name}") from None
 
 
-def _quantile_groups(factor: Factor, given: Any, n: int, counts: Array | None) -> tuple[Array, tuple[str, ...], str]:
+def _quantile_groups(
+    factor: Factor, raw_values: Any, n: int, counts: Array | None
+) -> tuple[Array, tuple[str, ...], str]:
     """Divide the rows at quantiles; equal values stay together, in the lower group.
 
     The edge k of q is the smallest value that at least k/q of the rows do not exceed.
     """
-    values = group_values(given, n)
+    values = group_values(raw_values, n)
     if values.dtype.kind == "O":
         values = _as_numbers_or_dates(values)
     if values.dtype.kind not in "iufmM":

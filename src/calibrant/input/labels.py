@@ -87,7 +87,7 @@ def _classes_of(columns: Columns, probabilities: Probabilities, soft: bool) -> t
     """Return the names of the classes, and the positive one of two labels whose names alone determine it."""
     classes, pos_label, labels = columns.classes, columns.pos_label, columns.labels.array
     exclusive = not soft and probabilities.kind in ("binary", "multiclass")
-    if columns.names is not None and pos_label is None and exclusive:
+    if columns.names is not None and pos_label is None and (exclusive or labels.ndim == 2):
         classes = classes_of_columns(columns.names, classes, labels)
     if classes is not None:
         return class_names(classes, probabilities.k), None

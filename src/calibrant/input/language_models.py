@@ -152,7 +152,11 @@ def read_lm_harness(
     >>> predictions.probs.round(4).tolist(), predictions.labels.tolist()
     ([[0.2689, 0.7311]], [1])
     """
-    table = harness_table(path, length_norm)
+    return predictions_of_answers(harness_table(path, length_norm), by)
+
+
+def predictions_of_answers(table: AnswerTable, by: str | None) -> Predictions:
+    """The predictions of a table, with a warning where they are confidences."""
     if table.classes is None:
         warn_caller(InputWarning("path", f"{table.why}; confidences and correctness are read"))
     return table.predictions(by)

@@ -161,9 +161,9 @@ def _as_plain_array(value: Any) -> NDArray[Any]:
                 array[row] = entry
         return array
     if not isinstance(value, np.ndarray) and type(value).__module__.split(".")[0] != "torch":
-        found = _from_frame_library(value, "", nulls=True)
-        if found is not None:
-            return found
+        array = _from_frame_library(value, "", nulls=True)
+        if array is not None:
+            return array
         if hasattr(value, "to_numpy") and not hasattr(value, "__array__"):
             return np.asarray(value.to_numpy(zero_copy_only=False))
     return _as_array(value, "")[0]
@@ -344,7 +344,7 @@ def missing_error(missing: Mapping[str, tuple[str, Bools]], error: CalibrantErro
     return kind(argument, problem, DROP_FIRST, row=row, column=column, count=count)
 
 
-def explained(
+def explain_error(
     error: CalibrantError,
     values_of: Mapping[str, Any],
     names: Mapping[str, str],
@@ -373,9 +373,13 @@ def on_same_rows(
     """
     if places is None and all(part.dropped is None for part in parts.values()):
         return dict(parts)
-    rows = {name: _origins(part) for name, part in parts.items()}
-    if places is not None:
-        rows = {name: places[name][own] for name, own in rows.items()}
+    rows = {}  # the numbers of the rows among those given
+    for name, part in parts.items():
+        origin = np.arange(_given_rows(part))
+        if part.dropped is not None and part.dropped.applied:
+            origin = origin[part.dropped.kept]
+        origin = origin if part.kept is None else origin[part.kept]
+        rows[name] = origin if places is None else places[name][origin]
     lengths = {_given_rows(part) for part in parts.values()}
     if len(lengths) > 1 or all(np.array_equal(each, next(iter(rows.values()))) for each in rows.values()):
         return dict(parts)
@@ -403,11 +407,3 @@ def _given_rows(part: Predictions) -> int:
     if part.dropped is not None:
         return part.dropped.rows
     return part.n if part.kept is None else len(part.kept)
-
-
-def _origins(part: Predictions) -> NDArray[np.int64]:
-    """The numbers of the rows among those given."""
-    rows = np.arange(_given_rows(part))
-    if part.dropped is not None and part.dropped.applied:
-        rows = rows[part.dropped.kept]
-    return rows if part.kept is None else rows[part.kept]

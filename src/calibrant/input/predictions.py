@@ -39,6 +39,7 @@ class Predictions:
     y_prob : array-like of shape (N,) or (N, K), optional
         Predicted probabilities: of the positive class, or one column per class. Lists, NumPy arrays, pandas, polars, pyarrow and
         torch objects are accepted and matched by position; objects with different pandas indexes raise an error.
+        Columns of two frames are matched by name.
     label : str, optional
         Column of the frame `y_true` that holds the labels.
     prob : str or list of str, optional
@@ -167,10 +168,10 @@ class Predictions:
         except CalibrantError as error:
             if not self.hints:
                 raise
-            from .missing import explained
+            from .missing import explain_error
 
             known = named_classes(classes, pos_label, arguments.names)
-            reason = explained(error, arguments.values, arguments.written, known, arguments.dropped)
+            reason = explain_error(error, arguments.values, arguments.written, known, arguments.dropped)
             if reason is error:
                 raise
             raise reason from None

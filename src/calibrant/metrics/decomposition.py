@@ -217,16 +217,16 @@ def decompose(
     if method == "corp":
         return _decomposition(proper, method, view, view, _isotonic(_yes_no(view, "method='corp'")))
     if is_partition and isinstance(view, VectorView):
-        return _binned(proper, view, *cells_of(view, partition_rule(BINS, bins)))
+        return _decompose_bins(proper, view, *cells_of(view, partition_rule(BINS, bins)))
     if bins is not None:
         view = _yes_no(view, "bins")
-        return _binned(proper, view, *rule_of(bins).cells(view))
+        return _decompose_bins(proper, view, *rule_of(bins).cells(view))
     group, count = _same_forecast(view)
-    rows = view.total if view.weight_kind == "counts" else float(view.n)
+    rows = view.row_count
     if method == "auto" and rows < _ENOUGH_ROWS * count and isinstance(view, VectorView):
         cells = KDTree().cells(view)
         note = f"over {cells[1]} cell{'s' * (cells[1] > 1)} of a k-d tree, for {count} forecasts differ"
-        return replace(_binned(proper, view, *cells), note=note)
+        return replace(_decompose_bins(proper, view, *cells), note=note)
     parts = _decomposition(proper, "murphy", view, view, _group_rates(view, group, count))
     if rows > 1 and rows < 2 * count:
         few = f"{count} of {rows:g} forecasts differ, so reliability is nearly the whole score"
@@ -235,7 +235,7 @@ def decompose(
     return parts
 
 
-def _binned(score: Metric, view: AnyView, cell: Array, count: int) -> Decomposition:
+def _decompose_bins(score: Metric, view: AnyView, cell: Array, count: int) -> Decomposition:
     """Compute Murphy's terms of the mean forecasts of bins or cells, and the remainder within them."""
     if isinstance(view, View):
         mean = _group_means(view, view.score, cell, count)

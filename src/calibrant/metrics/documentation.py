@@ -94,13 +94,13 @@ class Example(NamedTuple):
 @cache
 def formula_texts() -> dict[str, FormulaText]:
     """The formula text of each metric by its identifier."""
-    found: dict[str, FormulaText] = {}
+    texts: dict[str, FormulaText] = {}
     for path in sorted((HERE / "formulas").glob("*.md")):
         parts = re.split(r"^## (\w+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
         for id, text in zip(parts[::2], parts[1::2], strict=True):
             use, formula, remarks = text.split("$$")
-            found[id] = FormulaText(use.strip(), formula.strip("\n"), remarks.strip())
-    return found
+            texts[id] = FormulaText(use.strip(), formula.strip("\n"), remarks.strip())
+    return texts
 
 
 def explain_symbols(text: str) -> str:
@@ -149,8 +149,8 @@ def example_of(metric: Metric) -> Example:
 def reached_by(metric: Metric) -> str:
     """Which forecasts attain the ideal value, in words that follow "attained by"."""
     if metric.info.ideal_for == "calibrated":
-        given = {"groups": " in every group", "features": " given the features"}
-        return f"calibrated forecasts{''.join(given.get(need, '') for need in metric.needs)} up to sampling noise"
+        conditions = {"groups": " in every group", "features": " given the features"}
+        return f"calibrated forecasts{''.join(conditions.get(need, '') for need in metric.needs)} up to sampling noise"
     if metric.info.ideal_for == "nothing":
         return "no class of forecasts in general: calibrated forecasts need not attain it"
     # A mean of losses over rows is 0 only where each of them is; single rows may attain an infinite ideal.
@@ -186,7 +186,7 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
-def _wrapped(text: str, indent: str = "") -> str:
+def _wrap(text: str, indent: str = "") -> str:
     return textwrap.fill(
         " ".join(text.split()),
         WIDTH,
@@ -218,9 +218,9 @@ def signature_of(metric: Metric) -> list[str]:
     shown.insert(2, "*")
     start = f"{metric.id}("
     # Not one break inside an argument: spaces of defaults are none that a line may end at.
-    words = ", ".join(word.replace(" ", "\0") for word in shown)
+    arguments = ", ".join(word.replace(" ", "\0") for word in shown)
     lines = textwrap.wrap(
-        f"{start}{words})",
+        f"{start}{arguments})",
         WIDTH,
         subsequent_indent=" " * min(len(start), 8),
         break_long_words=False,
@@ -253,7 +253,7 @@ def _type(metric: Metric, option: str) -> str:
     return f"{kind}, optional" if default is None else f"{kind}, default {default!r}"
 
 
-def _shared(metric: Metric, name: str) -> tuple[str, str, str]:
+def _shared_parameter(metric: Metric, name: str) -> tuple[str, str, str]:
     kind, text = SHARED[name]
     text = " ".join(text.split())
     if name == "lens":
@@ -269,22 +269,18 @@ def _shared(metric: Metric, name: str) -> tuple[str, str, str]:
     return name, kind, text
 
 
-def _option_text(name: str, kind: str) -> str:
-    if name == "bins" and kind.startswith("int or sequence of float"):
-        return "Number of bins, or increasing edges from 0 to 1."
-    return "Number of bins." if name == "bins" and kind.startswith("int, default") else OPTIONS.get(name, "")
-
-
 def parameters_of(metric: Metric) -> list[tuple[str, str, str]]:
     """Name, type and description of every parameter of a metric's call, in the order of its signature."""
-    own = [
-        (name, kind, _sentence(metric.info.option_texts.get(name) or _option_text(name, kind)))
-        for name in metric.options
-        for kind in [_type(metric, name)]
-    ]
+    own = []
+    for name in metric.options:
+        kind, text = _type(metric, name), metric.info.option_texts.get(name)
+        if not text and name == "bins" and kind.startswith(("int or sequence of float", "int, default")):
+            edges = "" if kind.startswith("int, default") else ", or increasing edges from 0 to 1"
+            text = f"Number of bins{edges}."
+        own.append((name, kind, _sentence(text or OPTIONS.get(name, ""))))
     shared = ("lens", "where", "sample_weight", "pos_label")
-    first = [_shared(metric, name) for name in ("y_true", "y_prob")]
-    return [*first, *own, *(_shared(metric, name) for name in shared)]
+    first = [_shared_parameter(metric, name) for name in ("y_true", "y_prob")]
+    return [*first, *own, *(_shared_parameter(metric, name) for name in shared)]
 
 
 def related_to(metric: Metric, catalogue: Mapping[str, Metric]) -> list[tuple[str, str]]:
@@ -307,9 +303,9 @@ def _template() -> Any:
     loader = PackageLoader("calibrant", "metrics")
     templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701
     templates.filters |= {
-        "indented": partial(_wrapped, indent="    "),
+        "indented": partial(_wrap, indent="    "),
         "number": _number,
-        "paragraphs": lambda text: "\n\n".join(_wrapped(_as_rst(part)) for part in text.split("\n\n")),
+        "paragraphs": lambda text: "\n\n".join(_wrap(_as_rst(part)) for part in text.split("\n\n")),
     }
     return templates.get_template("docstring.jinja")
 

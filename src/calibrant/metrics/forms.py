@@ -129,11 +129,11 @@ class Binned:
             return cell[:, None], 1, count
         scores, classes, _ = self.rows
         nothing = np.zeros(self.view.n, np.uint8)
-        found = [self.rule.cells(self._scalar(score, nothing)) for score in scores.T]
-        count, cells = found[0][1], np.column_stack([cell for cell, _ in found])
+        cells_of_columns = [self.rule.cells(self._scalar(score, nothing)) for score in scores.T]
+        count, cells = cells_of_columns[0][1], np.column_stack([cell for cell, _ in cells_of_columns])
         if self.by_class:
             return cells + classes * count, self.view.k, count
-        return cells + np.arange(len(found)) * count, len(found), count
+        return cells + np.arange(len(cells_of_columns)) * count, len(cells_of_columns), count
 
     def _rows_of(self, block: Block) -> tuple[Floats, Places, Array]:
         scores, classes = self.scored(block)
@@ -195,7 +195,7 @@ class Fitted(NamedTuple):
     """Function that fits several views with counts together; the value then reads the fit from their tables."""
 
 
-def predicted(block: Block) -> Places:
+def predicted_class(block: Block) -> Places:
     """Return the class with the largest probability, the lowest of several, as a column."""
     return block.probs.argmax(axis=1)[:, None]
 

@@ -190,10 +190,10 @@ def estimate(sample: Sample, partition: Partition, weight: Floats | None = None)
     noise = np.bincount(partition.bin, np.square(w * line.distance * line.residual), partition.bins)
     bias = np.divide(noise, line.spread, out=np.zeros(partition.bins), where=line.spread > 0)
     induced = max(float((line.slope * line.covariance - bias).sum() / w.sum()), 0.0)
-    return Terms(calibration, explained(w, sample.outcome, partition), induced)
+    return Terms(calibration, explained_variance(w, sample.outcome, partition), induced)
 
 
-def explained(w: Floats, outcome: Floats, partition: Partition) -> float:
+def explained_variance(w: Floats, outcome: Floats, partition: Partition) -> float:
     """Estimate the variance of the observed rate between regions, within folds and bins, without bias."""
     whole = squared_mean(w, outcome, partition.part, partition.parts)
     each = squared_mean(w, outcome, partition.region, partition.regions)
@@ -232,7 +232,7 @@ def split_features(sample: Sample, cell: Cells, count: int, folds: int, regions:
     fold = np.empty(n, np.intp)
     order = np.lexsort((rng.permutation(n), cell))  # folds are balanced within each bin
     fold[order] = np.arange(n) % folds
-    part, found = fold * count + cell, np.empty(n, np.intp)
+    part, part_region = fold * count + cell, np.empty(n, np.intp)
     owner: list[int] = []
     rows_of = [np.flatnonzero(cell == place) for place in range(count)]
     for held in range(folds):
@@ -244,13 +244,13 @@ def split_features(sample: Sample, cell: Cells, count: int, folds: int, regions:
             # Regions are fitted to what the score does not explain; a line through all rows would make them depend on the held-out labels.
             residual = _Line(seen, seen.weight, np.zeros(len(train), np.intp), 1).residual
             tree = Tree(seen.features, residual, seen.weight, most)
-            leaf = _merged(tree.leaves(sample.features[test]))
-            found[test] = len(owner) + leaf
+            leaf = _merge_single_rows(tree.leaves(sample.features[test]))
+            part_region[test] = len(owner) + leaf
             owner += [held * count + place] * (int(leaf.max(initial=-1)) + 1)
-    return Partition(cell, count, part, folds * count, found, len(owner), np.array(owner, np.intp))
+    return Partition(cell, count, part, folds * count, part_region, len(owner), np.array(owner, np.intp))
 
 
-def _merged(leaf: Cells) -> Cells:
+def _merge_single_rows(leaf: Cells) -> Cells:
     """Number regions from 0, with regions of a single row merged into the largest."""
     names, place, rows = np.unique(leaf, return_inverse=True, return_counts=True)
     if len(names) == 0:
@@ -306,7 +306,7 @@ def _best_split(x: Floats, y: Floats, w: Floats) -> tuple[float, int, float]:
     return float(gain[place, feature]), int(feature), middle if middle < above else below
 
 
-def permuted(sample: Sample, fold: Cells, rng: Any) -> Iterator[Floats]:
+def permute_outcomes(sample: Sample, fold: Cells, rng: Any) -> Iterator[Floats]:
     """Iterate over outcomes that are permuted among rows of neighbouring scores in the same fold."""
     order = np.lexsort((rng.random(len(fold)), sample.score, fold))  # ties in random order
     start = np.searchsorted(fold[order], fold[order])
@@ -442,29 +442,34 @@ def grouping_loss(
     if bins is not None or count > BINS:
         number = max(LEAST_BINS, min(BINS, len(sample.score) // 100))
         cell, count = rule_of(number if bins is None else bins, "equal_mass").cells(view)
-    order = _content_order(sample)
+    # An order that depends on the content of the rows only: those that tie are identical.
+    order = np.argsort(sample.score)
+    if (np.diff(sample.score[order]) == 0).any():
+        order = np.lexsort((sample.weight, sample.outcome, *sample.features.T[::-1], sample.score))
     sample, cell = Sample(*(values[order] for values in sample)), cell[order]
     generator = _generator(rng, sample)
     partition = split_features(sample, cell, count, folds, regions, generator)
-    found = estimate(sample, partition)
+    terms = estimate(sample, partition)
     value = float(sample.weight @ np.square(sample.score - sample.outcome) / sample.weight.sum())
-    grouping = found.explained - found.induced
+    grouping = terms.explained - terms.induced
     divided = partition.regions > len(np.unique(partition.owner))
     pvalue = low = high = math.nan
     if n_resamples:
-        outcomes = permuted(sample, partition.part // count, generator)
-        pvalue = _permutation_pvalue(sample, partition, found.explained, islice(outcomes, n_resamples), n_resamples)
+        outcomes = islice(permute_outcomes(sample, partition.part // count, generator), n_resamples)
+        null = [explained_variance(sample.weight, y, partition) for y in track(outcomes, "permutations", n_resamples)]
+        # Permutations with the same value differ from it by rounding.
+        pvalue = (1 + sum(one >= terms.explained - 1e-12 for one in null)) / (1 + n_resamples)
         if divided and n_resamples >= least_resamples(level):
             low, high = _interval(sample, partition, level, n_resamples, generator)
     return GroupingLoss(
         "brier",
         view.lens,
         value,
-        found.calibration,
+        terms.calibration,
         grouping,
-        value - found.calibration - grouping,
-        found.explained,
-        found.induced,
+        value - terms.calibration - grouping,
+        terms.explained,
+        terms.induced,
         pvalue,
         low,
         high,
@@ -493,14 +498,6 @@ def _generator(rng: Any, sample: Sample) -> np.random.Generator:
     if not isinstance(rng, int):
         return np.random.default_rng(rng)
     return np.random.default_rng([rng, zlib.crc32(sample.outcome.astype(np.uint8).tobytes())])
-
-
-def _content_order(sample: Sample) -> Cells:
-    """Return an order of the rows that depends on their content only: rows that tie are identical."""
-    order = np.argsort(sample.score)
-    if (np.diff(sample.score[order]) > 0).all():
-        return order
-    return np.lexsort((sample.weight, sample.outcome, *sample.features.T[::-1], sample.score))
 
 
 def _why_undivided(sample: Sample) -> str:
@@ -532,15 +529,6 @@ def _sample(predictions: Predictions, lens: str | Lens) -> tuple[Sample, View]:
     rows = np.repeat(np.arange(view.n), view.weights.astype(np.intp))
     score, outcome, _, features = (each[rows] for each in values)
     return Sample(score, outcome, np.ones(len(rows)), features), View(score, outcome.astype(np.uint8), lens=view.lens)
-
-
-def _permutation_pvalue(
-    sample: Sample, partition: Partition, value: float, outcomes: Iterator[Floats], count: int
-) -> float:
-    """Return the p-value of an explained variance from so many permutations of the outcomes."""
-    null = [explained(sample.weight, outcome, partition) for outcome in track(outcomes, "permutations", count)]
-    # Permutations with the same value differ from it by rounding.
-    return (1 + sum(one >= value - 1e-12 for one in null)) / (1 + count)
 
 
 def _interval(sample: Sample, partition: Partition, level: float, n_resamples: int, rng: Any) -> tuple[float, float]:

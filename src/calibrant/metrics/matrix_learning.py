@@ -152,10 +152,10 @@ def _basis(k: int) -> Floats:
     return basis
 
 
-def _ratings(given: Any, predictions: Predictions) -> Floats:
+def _ratings(ratings: Any, predictions: Predictions) -> Floats:
     kept = predictions.kept  # rows of weight 0 were dropped
     n = predictions.n if kept is None else len(kept)
-    values = numbers(column(given, "ratings").array, "ratings").astype(np.float64)
+    values = numbers(column(ratings, "ratings").array, "ratings").astype(np.float64)
     if values.shape != (n,):
         raise ShapeError("ratings", f"expected {n} numbers, one per row; got shape {values.shape}")
     bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
@@ -179,14 +179,16 @@ def _from_ratings(points: Floats, ratings: Floats, weight: Floats, shrinkage: fl
         away = np.einsum("ij,jk,ik->i", points, core, points) - wanted
         return 2 * (points.T * (share * away)) @ points
 
-    core = unit * _projected(gradient, points.shape[1], 2 * float(share @ norm**2), shrinkage)
-    found = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", points, core, points), 0))
+    core = unit * _minimize(gradient, points.shape[1], 2 * float(share @ norm**2), shrinkage)
+    distance = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", points, core, points), 0))
     spread = share @ np.square(ratings - share @ ratings)
-    agreement = 1 - share @ np.square(ratings - found) / spread if spread > 1e-24 * (share @ ratings**2) else math.nan
+    agreement = (
+        1 - share @ np.square(ratings - distance) / spread if spread > 1e-24 * (share @ ratings**2) else math.nan
+    )
     return core, int(used.sum()), float(agreement)
 
 
-def _projected(gradient: Callable[[Floats], Floats], size: int, steepest: float, shrinkage: float) -> Floats:
+def _minimize(gradient: Callable[[Floats], Floats], size: int, steepest: float, shrinkage: float) -> Floats:
     """Minimise a convex loss plus shrinkage ||A - I||^2 over positive semi-definite A, by accelerated projected gradient steps.
 
     `gradient` is that of the loss, and `steepest` bounds its Lipschitz constant.

@@ -39,7 +39,7 @@ def plain(name: str) -> str:
     return "".join(sign for sign in unicodedata.normalize("NFKD", name).lower() if sign.isalnum())
 
 
-def named(name: str, metrics: Iterable[Metric]) -> list[Metric]:
+def metrics_named(name: str, metrics: Iterable[Metric]) -> list[Metric]:
     """The metrics with this name, by its letters and digits."""
     wanted = plain(name)
     return [m for m in metrics if any(plain(other) == wanted for other in (m.id, m.name, *m.info.names))]

@@ -38,7 +38,7 @@ from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .forms import FORMS, Fitted, Form, Path
 from .hints import warn_of_sure_scores
-from .names import function_named, metric_with_option, named, nearest
+from .names import function_named, metric_with_option, metrics_named, nearest
 from .properties import PROPERTIES
 from .references import reference_of
 from .signature import BIN_OPTIONS, build_signature, check_option, first_annotation, formula_options, rule_reader
@@ -577,10 +577,10 @@ class Metric:
         views = self._views(y_true, y_prob, lens, where, rows, options)
         if not has_one_event(views):
             raise LensError("lens", "a row has several contributions under this lens", f"use {single_event(views)!r}")
-        found = self.rows_of(views[0], options)
-        if found is None:
+        values = self.rows_of(views[0], options)
+        if values is None:
             raise self._no_row_mean()
-        return found
+        return values
 
     def rows_of(self, view: AnyView, options: Mapping[str, Any]) -> NDArray[np.float64] | None:
         """Compute the contribution of each row of a view.
@@ -599,8 +599,8 @@ class Metric:
         """
         if self.takes == "Block" and self.finish is None:
             return _as_vector(view).each_row(lambda block: self.formula(block, **options))
-        found = None if self.row_form is None else self.row_form(view, **options)
-        return None if found is None else np.asarray(found, np.float64)
+        values = None if self.row_form is None else self.row_form(view, **options)
+        return None if values is None else np.asarray(values, np.float64)
 
     def _no_row_mean(self) -> UndefinedMetricError:
         return UndefinedMetricError(
@@ -814,8 +814,8 @@ class Metric:
             elif self.takes == "Block":
                 value = _as_vector(view).mean_of(lambda block: self.formula(block, **options))
             else:
-                found = self.formula(view if self.takes == "View" else _as_vector(view), **options)
-                value = float(found.result() if isinstance(found, FORMS) else found)
+                form = self.formula(view if self.takes == "View" else _as_vector(view), **options)
+                value = float(form.result() if isinstance(form, FORMS) else form)
             if not keep and isinstance(view, View):
                 view.clear_cache()
             return value
@@ -931,8 +931,8 @@ class Metric:
     @property
     def sides(self) -> tuple[str, str] | None:
         """What a value above and a value below the ideal mean; None where the sign has no such meaning."""
-        words = SIDES[self.info.sign_of] if self.info.signed else None
-        return words if words is None or self.info.above == "over" else words[::-1]
+        sides = SIDES[self.info.sign_of] if self.info.signed else None
+        return sides if sides is None or self.info.above == "over" else sides[::-1]
 
     def direction(self, value: float, lens: str = "top_label", options: Mapping[str, Any] | None = None) -> str:
         """Describe the direction of miscalibration that a value indicates.
@@ -1045,15 +1045,15 @@ class Catalogue(Mapping[str, Metric]):
             raise UnknownMetricError(
                 "metric", f"{name!r} is an option of {id}, not a metric", f"use {id} with {option}"
             )
-        found = named(name, self._metrics.values())
-        if len(found) == 1:
-            return found[0]
-        if not found and load("metrics"):
+        metrics = metrics_named(name, self._metrics.values())
+        if len(metrics) == 1:
+            return metrics[0]
+        if not metrics and load("metrics"):
             return self[name]
-        if found:
-            listed = "; ".join(f"{m.id} ({m.reference.split(':')[0]}: {m.name})" for m in found)
+        if metrics:
+            listed = "; ".join(f"{m.id} ({m.reference.split(':')[0]}: {m.name})" for m in metrics)
             raise AmbiguousMetricError(
-                "metric", f"{name!r} is the name of {len(found)} metrics", f"use the id: {listed}"
+                "metric", f"{name!r} is the name of {len(metrics)} metrics", f"use the id: {listed}"
             )
         function = function_named(name)
         if function is not None:
@@ -1139,7 +1139,7 @@ class Catalogue(Mapping[str, Metric]):
                     return False
             return metric.id in called or text.lower() in " ".join(map(str, entry.values())).lower()
 
-        called = {m.id for m in named(text, self._metrics.values())}
+        called = {m.id for m in metrics_named(text, self._metrics.values())}
         return [m for m in self._metrics.values() if fits(m)]
 
     def tree(self) -> dict[str, dict[str, list[Metric]]]:

@@ -39,14 +39,14 @@ def fingerprint(sketch: Sketch) -> str:
     return hashlib.sha256(sketch.to_bytes()).hexdigest()[:32]
 
 
-def judged(part: Part, settings: Settings, clock: int | None) -> Sketch:
+def judged_rows(part: Part, settings: Settings, clock: int | None) -> Sketch:
     """The labelled rows; after the horizon all rows, if missing labels count as negative."""
     if settings.missing == "negative" and settings.is_past_horizon(part.place, clock):
-        return completed(part.scores, part.outcomes)
+        return complete_labels(part.scores, part.outcomes)
     return part.outcomes
 
 
-def completed(scores: Sketch, outcomes: Sketch) -> Sketch:
+def complete_labels(scores: Sketch, outcomes: Sketch) -> Sketch:
     """All rows, those without a label counted as negative."""
     place = np.searchsorted(scores._cells, outcomes._cells)
     positives = np.zeros(len(scores._cells), np.int64)
@@ -78,11 +78,13 @@ def settle(db: Transaction, settings: Settings) -> tuple[list[int], list[int]]:
             continue
         if not window.closed:
             break
-        if not _is_ready(db, settings, window, clock):
-            if settings.is_past_horizon(window.place, clock):
+        n, labelled = db.counts(window.place, ALL_ROWS)
+        if not n or labelled < settings.mature * n:
+            if not settings.is_past_horizon(window.place, clock):
+                break
+            if not labelled and settings.missing != "negative":
                 unlabelled.append(window)  # nothing to test, and later windows do not wait for it
                 continue
-            break
         _test(db, settings, window, clock)
         for earlier in unlabelled:
             db.save_window(earlier._replace(tested=2))
@@ -92,21 +94,13 @@ def settle(db: Transaction, settings: Settings) -> tuple[list[int], list[int]]:
     return closed, tested
 
 
-def _is_ready(db: Transaction, settings: Settings, window: Window, clock: int | None) -> bool:
-    n, labelled = db.counts(window.place, ALL_ROWS)
-    if n and labelled >= settings.mature * n:
-        return True
-    known = labelled > 0 or settings.missing == "negative"
-    return known and settings.is_past_horizon(window.place, clock)
-
-
 def _test(db: Transaction, settings: Settings, window: Window, clock: int | None) -> None:
     streams = db.streams()
     for part in db.parts(window.place):
         stream = streams.get(part.stream)
         if stream is None:
             continue
-        rows = judged(part, settings, clock)
+        rows = judged_rows(part, settings, clock)
         before = EProcess.of_dict(stream.eprocess)
         process, detector = before.update(rows), EDetector.of_dict(stream.detector).update(rows)
         if settings.online and part.stream == ALL_ROWS and rows.n:
@@ -116,8 +110,8 @@ def _test(db: Transaction, settings: Settings, window: Window, clock: int | None
         db.save_stream(stream._replace(eprocess=process.to_dict(), detector=detector.to_dict()))
         if process.rejected and not before.rejected:
             past = labelled_windows(db, settings, part.stream, clock, 0)
-            words, onset = _dated(process.verdict, past, settings)
-            db.add_event(part.place, part.stream, "calibration", process.value, words, onset)
+            sentence, onset = _add_onset(process.verdict, past, settings)
+            db.add_event(part.place, part.stream, "calibration", process.value, sentence, onset)
         if detector.alarmed:
             _note_change(db, settings, part, detector, clock)
     db.save_window(db.window(window.place)._replace(tested=1))
@@ -133,15 +127,15 @@ def _note_change(db: Transaction, settings: Settings, part: Part, detector: EDet
         if before and past and goes_on([s for _, s in before], [s for _, s in past], detector.run_length):
             change = locate_change([sketch for _, sketch in past])
             since = [sketch for _, sketch in past[change.index :]]
-            words = f"The change with estimated onset {settings.rule.name(onset)} continues: {_described(change.alternative, since)}."
-            db.add_event(part.place, part.stream, "change", detector.run_length, words, onset, seen)
+            sentence = f"The change with estimated onset {settings.rule.name(onset)} continues: {_describe_change(change.alternative, since)}."
+            db.add_event(part.place, part.stream, "change", detector.run_length, sentence, onset, seen)
             return
-    words = (
+    sentence = (
         f"Calibration lost: the change detector reached {number(detector.run_length)}, which under calibration occurs "
         f"at most once per {number(detector.run_length)} windows on average."
     )
-    words, onset = _dated(words, past, settings)
-    db.add_event(part.place, part.stream, "change", detector.run_length, words, onset)
+    sentence, onset = _add_onset(sentence, past, settings)
+    db.add_event(part.place, part.stream, "change", detector.run_length, sentence, onset)
 
 
 def _finite(value: float) -> float | None:
@@ -155,21 +149,24 @@ def labelled_windows(
     """Tested windows of a stream that have labels, from `start` to `stop` in the order of the tests."""
     places = [place for place, *_ in db.evidence(stream)][start:stop]
     parts = (db.part(place, stream, settings.lens) for place in places)
-    rows = ((past.place, judged(past, settings, clock)) for past in parts)
+    rows = ((past.place, judged_rows(past, settings, clock)) for past in parts)
     return [(place, sketch) for place, sketch in rows if sketch.n]
 
 
-def _dated(words: str, past: list[tuple[int, Sketch]], settings: Settings) -> tuple[str, int | None]:
+def _add_onset(sentence: str, past: list[tuple[int, Sketch]], settings: Settings) -> tuple[str, int | None]:
     """Text of an alarm with the estimated onset of the change, and the window of the onset."""
     if not past:
-        return words, None
+        return sentence, None
     change = locate_change([sketch for _, sketch in past])
     onset = past[change.index][0]
     since = [sketch for _, sketch in past[change.index :]]
-    return f"{words} Estimated onset {settings.rule.name(onset)}: {_described(change.alternative, since)}.", onset
+    return (
+        f"{sentence} Estimated onset {settings.rule.name(onset)}: {_describe_change(change.alternative, since)}.",
+        onset,
+    )
 
 
-def _described(alternative: str, since: list[Sketch]) -> str:
+def _describe_change(alternative: str, since: list[Sketch]) -> str:
     """Predicted and observed rates since the onset, and the meaning of a shift or slope of the logit."""
     if alternative == RULED_OUT:
         return alternative
@@ -185,7 +182,7 @@ def _described(alternative: str, since: list[Sketch]) -> str:
     return f"{names[0]} {percent(predicted)}, {names[1]} {percent(observed)}; {meaning} ({alternative})"
 
 
-def drift_alarms(found: Mapping[str, ScoreFindings], alpha: float) -> list[tuple[str, str, float, str]]:
+def drift_alarms(findings_of: Mapping[str, ScoreFindings], alpha: float) -> list[tuple[str, str, float, str]]:
     """Stream, kind, p-value and text where the scores of one window have drifted, adjusted for distances, streams and scores (Holm).
 
     Predictions and out-of-distribution scores of all streams are one family: the probability of any false alarm in a window is at most
@@ -196,7 +193,7 @@ def drift_alarms(found: Mapping[str, ScoreFindings], alpha: float) -> list[tuple
     """
     best = {}
     shown: dict[tuple[str, str], str] = {}
-    for stream, findings in found.items():
+    for stream, findings in findings_of.items():
         drifts = {"scores": findings.drift, **{f"{OOD}{score.name}": score.drift for score in findings.ood}}
         shown |= {(stream, f"{OOD}{score.name}"): f"{score.change}; " for score in findings.ood}
         for kind, drift in drifts.items():

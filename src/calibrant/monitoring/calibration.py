@@ -106,11 +106,11 @@ def find_calibration(judged: Sketch, scores: Sketch, outcomes: Sketch) -> Window
     from ..metrics.registry import catalogue
 
     mean, rate = judged.mean_score, judged.positives / judged.n
-    found = _or_none(lambda: interval(judged, metric="ece", level=LEVEL, n_resamples=RESAMPLES, rng=0))
-    if found is None:
+    ece_interval = _or_none(lambda: interval(judged, metric="ece", level=LEVEL, n_resamples=RESAMPLES, rng=0))
+    if ece_interval is None:
         ece, low, high, note = _or_none(lambda: float(catalogue["ece"](judged))), None, None, ""
     else:
-        ece, low, high, note = found.value, found.low, found.high, found.note
+        ece, low, high, note = ece_interval.value, ece_interval.low, ece_interval.high, ece_interval.note
     smece = _or_none(lambda: float(catalogue["smece"](judged)))
     top = top_view(judged)
     accuracy = None if top is None else float(top.mean(top.outcome))

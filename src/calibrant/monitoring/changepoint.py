@@ -132,8 +132,8 @@ class EDetector(Record):
         return {"window": list(self.alarms)}
 
     def _title(self) -> str:
-        found = f"{len(self.alarms)} alarms" if len(self.alarms) != 1 else "1 alarm"
-        return f"{self.kind} detector: {found} in {several(self.windows, 'window')}; at most one false alarm per {number(self.run_length)} windows on average"
+        alarms = f"{len(self.alarms)} alarms" if len(self.alarms) != 1 else "1 alarm"
+        return f"{self.kind} detector: {alarms} in {several(self.windows, 'window')}; at most one false alarm per {number(self.run_length)} windows on average"
 
 
 def start_detector(
@@ -169,12 +169,12 @@ def start_detector(
     >>> state.alarms
     (8, 9, 11)
     """
-    chosen = _fixed(alternatives)
+    chosen = _without_learner(alternatives)
     check_detector(run_length, kind)
     return EDetector(chosen, float(run_length), kind, lens, np.full(len(chosen.names), -np.inf))
 
 
-def _fixed(alternatives: Alternatives | None) -> Alternatives:
+def _without_learner(alternatives: Alternatives | None) -> Alternatives:
     """Alternatives without a learner, as detectors need them."""
     chosen = Alternatives(learner=None) if alternatives is None else alternatives
     if chosen.learner is not None:
@@ -197,8 +197,8 @@ def _log_evalues(windows: Sequence[Sketch | View], alternatives: Alternatives) -
     """Logarithm of the e-value of each window and alternative, (windows, members)."""
     counted = [as_counted(window) for window in windows]
     nothing = np.zeros(len(alternatives.names))
-    found = [alternatives.log_evalues(data, Memory.fresh()) if data.total else nothing for data in counted]
-    return np.minimum(np.array(found), HUGE)
+    values = [alternatives.log_evalues(data, Memory.fresh()) if data.total else nothing for data in counted]
+    return np.minimum(np.array(values), HUGE)
 
 
 def _onset(logs: Floats) -> tuple[int, int | None]:
@@ -233,7 +233,7 @@ def goes_on(before: Sequence[Sketch], since: Sequence[Sketch], run_length: float
     >>> goes_on([right, low], [low], 1000), goes_on([low], [right, right, right, low], 1000), goes_on([low], [high], 1000)
     (True, False, False)
     """
-    old, new = (_log_evalues(windows, _fixed(None)) for windows in (before, since))
+    old, new = (_log_evalues(windows, _without_learner(None)) for windows in (before, since))
     impossible = [bool((logs >= HUGE).any()) for logs in (old, new)]
     if any(impossible):
         return all(impossible)
@@ -283,7 +283,7 @@ def locate_change(windows: Sequence[Sketch | View], *, alternatives: Alternative
     >>> locate_change([right, right, right, wrong, wrong]).index
     3
     """
-    chosen = _fixed(alternatives)
+    chosen = _without_learner(alternatives)
     if not windows:
         raise ShapeError("windows", "is empty", "pass a list of windows")
     if len({window.lens for window in windows}) > 1:

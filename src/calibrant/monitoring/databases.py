@@ -134,9 +134,9 @@ class Sqlite:
         before = _state(self.path)  # before the journal, which a writer fills before it changes the file
         as_it_is = _has_journal_mode(self.path) and _state(Path(f"{self.path}-wal")) == NOTHING
         place += "&immutable=1" if as_it_is else ""
-        found = sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None, factory=_Reader)
-        found.before = before if as_it_is else None
-        return cast(Connection, found)
+        reader = sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None, factory=_Reader)
+        reader.before = before if as_it_is else None
+        return cast(Connection, reader)
 
     def require_unchanged(self, connection: Connection) -> None:
         """Raise if a file that is read as it is was changed meanwhile, since what was read may be mixed."""
@@ -326,8 +326,8 @@ class Postgres:
 
     def prepare(self, connection: Connection) -> None:
         """Before the tables are made. A user without the right to create a schema uses an existing one."""
-        found = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = ?", (self.schema,)).fetchone()
-        if found is None:
+        schema = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = ?", (self.schema,)).fetchone()
+        if schema is None:
             connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"')
 
     def is_empty(self, connection: Connection) -> bool:
@@ -345,8 +345,8 @@ class Postgres:
             if connection.execute(query, (self.schema,)).fetchone() == (False,):
                 raise FileError(self.path, "permission denied", "grant its user the rights on the schema")
             return None
-        found = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
-        return int(found[0]) if found is not None and str(found[0]).isdigit() else None
+        row = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+        return int(row[0]) if row is not None and str(row[0]).isdigit() else None
 
     def require_unchanged(self, connection: Connection) -> None:
         """A transaction of a server reads one state."""
@@ -366,8 +366,8 @@ class Postgres:
         query = (
             "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace"
         )
-        found = connection.execute(f"{query} WHERE s.nspname = ? AND c.relkind = 'r'", (self.schema,)).fetchone()
-        return int(found[0] or 0)
+        row = connection.execute(f"{query} WHERE s.nspname = ? AND c.relkind = 'r'", (self.schema,)).fetchone()
+        return int(row[0] or 0)
 
     def describe(self, error: Exception) -> str:
         """The message of the server without passwords."""
@@ -442,13 +442,13 @@ class _Translated:
         return not self.connection.closed and self.connection.info.transaction_status != 0
 
     def execute(self, query: str, values: Sequence[Any] = (), /) -> Rows:
-        return cast(Rows, self.connection.execute(_translated(query), values or None))
+        return cast(Rows, self.connection.execute(_translate(query), values or None))
 
     def executemany(self, query: str, rows: Iterable[Sequence[Any]], /) -> None:
         plain = PLAIN_INSERT.fullmatch(query)
         with self.connection.cursor() as cursor:
             if plain is None:
-                cursor.executemany(_translated(query), list(rows))
+                cursor.executemany(_translate(query), list(rows))
                 return
             with cursor.copy(f"COPY {plain[1]} FROM STDIN") as copy:  # many times as fast
                 for row in rows:
@@ -458,7 +458,7 @@ class _Translated:
         self.connection.close()
 
 
-def _translated(query: str) -> str:
+def _translate(query: str) -> str:
     for word, other in POSTGRESQL:
         query = re.sub(word, other, query)
     return query

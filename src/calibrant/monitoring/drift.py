@@ -127,8 +127,10 @@ class DriftResult(Record):
         return {**super()._fields(), "rejected": self.rejected, **self.details}
 
     def _title(self) -> str:
-        found = f"{NAMES[self.statistic]} {number(self.value)}, critical value {number(self.threshold)} at level {self.alpha:g}"
-        return f"{self.verdict}\n  {found}\n  p-value {pvalue_text(self.pvalue, self.least_pvalue)} by {self.method}"
+        statistic = f"{NAMES[self.statistic]} {number(self.value)}, critical value {number(self.threshold)} at level {self.alpha:g}"
+        return (
+            f"{self.verdict}\n  {statistic}\n  p-value {pvalue_text(self.pvalue, self.least_pvalue)} by {self.method}"
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -252,8 +254,8 @@ def score_drift(
             raise UnknownArgumentError("statistics", f"unknown distance {name!r}", f"choose one of {sorted(NAMES)}")
     check_fraction(alpha, "alpha", 0.05)
     cells = lay_on_cells(reference, window, "score_drift")
-    coarse = coarsened(cells)
-    null = permuted(coarse, statistics, check_whole(n_resamples, "n_resamples"), rng)
+    coarse = coarsen(cells)
+    null = null_distances(coarse, statistics, check_whole(n_resamples, "n_resamples"), rng)
     own, values = values_of(coarse, statistics), values_of(cells, statistics).tolist()
     results = [
         replace(
@@ -277,8 +279,8 @@ def restored_report(plain: Mapping[str, Any] | None) -> DriftReport | None:
 
 def mean_shift_pvalue(reference: Any, window: Any, n_resamples: int, rng: Any) -> tuple[float, float]:
     """Permutation p-value of the difference of mean scores, and the smallest that it can be."""
-    cells = coarsened(lay_on_cells(reference, window, "mean_shift"))
-    null = permuted(cells, ["mean_shift"], check_whole(n_resamples, "n_resamples"), rng)
+    cells = coarsen(lay_on_cells(reference, window, "mean_shift"))
+    null = null_distances(cells, ["mean_shift"], check_whole(n_resamples, "n_resamples"), rng)
     return null.pvalue(float(values_of(cells, ["mean_shift"])[0]), 0), null.least_pvalue
 
 
@@ -431,36 +433,36 @@ def lay_on_cells(reference: Any, window: Any, who: str) -> Cells:
 
 def distances(names: Sequence[str], value: Floats, reference: Floats, window: Floats) -> Floats:
     """The distances between reference rows (R, C) and window rows (R, C) in cells of these values (C,); one column per name."""
-    found: dict[str, Floats] = {}
+    statistic: dict[str, Floats] = {}
     if not {"psi", "jensen_shannon"}.isdisjoint(names):
         old, new = _bin_tables(reference, window)
         used = old + new > 0
         p, q = (_shares(rows + SMOOTHING * used) for rows in (old, new))
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(used, (q - p) * (np.log(q) - np.log(p)), 0)
-        found |= {"psi": terms.sum(axis=1), "jensen_shannon": _jensen_shannon(old, new)}
+        statistic |= {"psi": terms.sum(axis=1), "jensen_shannon": _jensen_shannon(old, new)}
     if not {"psi", "jensen_shannon"}.issuperset(names):
-        found |= _gap_distances(names, value, _shares(reference) - _shares(window))
-    return np.column_stack([found[name] for name in names])
+        statistic |= _gap_distances(names, value, _shares(reference) - _shares(window))
+    return np.column_stack([statistic[name] for name in names])
 
 
 def _gap_distances(names: Sequence[str], value: Floats, gap: Floats) -> dict[str, Floats]:
     """The distances that follow from the differences of shares, which are overwritten."""
-    found: dict[str, Floats] = {}
+    statistic: dict[str, Floats] = {}
     if "mean_shift" in names:
-        found["mean_shift"] = np.abs(gap @ value)
+        statistic["mean_shift"] = np.abs(gap @ value)
     if {"energy_distance", "ks_2samp", "wasserstein"}.isdisjoint(names):
-        return found
+        return statistic
     np.cumsum(gap, axis=1, out=gap)
     width = np.diff(value)
     if "energy_distance" in names:
-        found["energy_distance"] = 2 * np.square(gap[:, :-1]) @ width
+        statistic["energy_distance"] = 2 * np.square(gap[:, :-1]) @ width
     np.abs(gap, out=gap)
     if "ks_2samp" in names:
-        found["ks_2samp"] = gap.max(axis=1)
+        statistic["ks_2samp"] = gap.max(axis=1)
     if "wasserstein" in names:
-        found["wasserstein"] = gap[:, :-1] @ width
-    return found
+        statistic["wasserstein"] = gap[:, :-1] @ width
+    return statistic
 
 
 def values_of(cells: Cells, names: Sequence[str]) -> Floats:
@@ -510,14 +512,14 @@ def signed_extremes(cells: Cells) -> dict[str, float]:
     """Largest differences of the cumulative shares in both directions, their location, and a bound for sketches."""
     old, new = cells.reference / cells.reference.sum(), cells.window / cells.window.sum()
     gap = np.cumsum(old - new)
-    found = {
+    statistic = {
         "higher": float(max(gap.max(), 0.0)),
         "lower": float(max(-gap.min(), 0.0)),
         "at": float(cells.value[np.argmax(np.abs(gap))]),
     }
     if cells.gridded:
-        found["at_most"] = min(1.0, float(np.abs(gap).max() + np.maximum(old, new).max()))
-    return found
+        statistic["at_most"] = min(1.0, float(np.abs(gap).max() + np.maximum(old, new).max()))
+    return statistic
 
 
 def effect_words(name: str, value: float, cells: Cells) -> str:
@@ -557,7 +559,7 @@ class Null:
 
     def pvalue(self, observed: float, column: int) -> float:
         """Probability of a value at least this large; with random permutations the observed one is included."""
-        reached = self.values[:, column] >= _lowered(np.float64(observed))
+        reached = self.values[:, column] >= _lower_by_rounding(np.float64(observed))
         if self.exact:
             return min(1.0, float(self.weight[reached].sum()))
         return float((1 + reached.sum()) / (1 + len(reached)))
@@ -573,7 +575,7 @@ class Null:
         return float(fine[-1]) if len(fine) else math.inf
 
 
-def coarsened(cells: Cells) -> Cells:
+def coarsen(cells: Cells) -> Cells:
     """Merge adjacent cells by pooled mass until few are left."""
     if len(cells.value) <= MOST_CELLS:
         return cells
@@ -583,7 +585,7 @@ def coarsened(cells: Cells) -> Cells:
     return cells.merged(np.append(0, np.cumsum(np.diff(key) != 0)))
 
 
-def permuted(cells: Cells, names: Sequence[str], n_resamples: int, rng: Any) -> Null:
+def null_distances(cells: Cells, names: Sequence[str], n_resamples: int, rng: Any) -> Null:
     """Null distribution of the distances: all tables if they are few, else random permutations."""
     table = _all_tables(cells)
     if table is not None:
@@ -635,7 +637,7 @@ def _all_tables(cells: Cells) -> tuple[Floats, Floats] | None:
     return tables.astype(np.float64), np.array([way / total for way in ways])
 
 
-def _lowered(values: Any) -> Any:
+def _lower_by_rounding(values: Any) -> Any:
     """Values less what rounding may have added, so that ties are found as such."""
     return values - np.where(np.isfinite(values), SAME * np.maximum(1.0, np.abs(values)), 0.0)
 
@@ -650,7 +652,7 @@ def adjust_together(null: Null, observed: Floats) -> Floats:
         return np.minimum(1.0, null.weight @ reached)
     count = len(null.values)
     ordered = np.sort(null.values, axis=0)
-    lowered = _lowered(null.values)
+    lowered = _lower_by_rounding(null.values)
     rank = np.column_stack([count - np.searchsorted(ordered[:, i], lowered[:, i], "left") for i in columns])
     reached = (rank / (count + 1)).min(axis=1)[:, None] <= pvalues * (1 + SAME)
     return np.asarray((1 + reached.sum(axis=0)) / (1 + count))

@@ -59,10 +59,10 @@ def window_subgroups(db: Transaction, settings: Settings, place: int) -> Subgrou
     )
 
 
-def subgroup_notes(window: str, found: Subgroups) -> tuple[str, ...]:
+def subgroup_notes(window: str, subgroups: Subgroups) -> tuple[str, ...]:
     """Return a sentence for each subgroup of a window."""
     return tuple(
         f"Window {window}, {each.name}: mean predicted {number(each.mean_score)}, observed rate {number(each.rate)} "
         f"({pvalue_clause(each.pvalue)}, {several(each.rows, 'row')})."
-        for each in found
+        for each in subgroups
     )

@@ -111,8 +111,8 @@ class FleetStatus(Record):
             JSON values; infinite numbers are text.
         """
         names = ("verdict", "alpha", "selected", "failed", "models")
-        found: dict[str, Any] = plain_value({name: getattr(self, name) for name in names})
-        return found
+        plain: dict[str, Any] = plain_value({name: getattr(self, name) for name in names})
+        return plain
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per model."""

@@ -30,7 +30,7 @@ from ..sketches.group_names import finder, plain_name
 from ..sketches.sketch import Sketch
 from .features import features_as_text
 from .ood import LENS, watched_ood
-from .queries import Known, Part, Stream, Texts, Transaction
+from .queries import KnownRows, Part, Stream, Texts, Transaction
 from .settings import Settings
 from .windows import read_times
 
@@ -72,12 +72,12 @@ class Arrivals:
 
     def digest(self) -> str:
         """A fingerprint of the content."""
-        found = hashlib.sha256()
+        fingerprint = hashlib.sha256()
         for part in (self.score, self.target, self.label, self.time):
-            found.update(b"none" if part is None else np.ascontiguousarray(part).tobytes())
-        found.update(json.dumps([self.ids, self.group, self.features]).encode())
-        found.update(np.ascontiguousarray(self.ood).tobytes())
-        return found.hexdigest()
+            fingerprint.update(b"none" if part is None else np.ascontiguousarray(part).tobytes())
+        fingerprint.update(json.dumps([self.ids, self.group, self.features]).encode())
+        fingerprint.update(np.ascontiguousarray(self.ood).tobytes())
+        return fingerprint.hexdigest()
 
 
 def read_arrivals(
@@ -131,8 +131,8 @@ def read_arrivals(
     if when is None and settings.rule.by_time:
         raise InputError("when", "is required for windows of time", "give the time of each prediction")
     time = None if when is None else read_times(when, n)
-    codes, found = one_group_column(groups, n, "updates")
-    group = None if codes is None else np.array([group_key(name) for name in found], object)[codes].tolist()
+    codes, group_names = one_group_column(groups, n, "updates")
+    group = None if codes is None else np.array([group_key(name) for name in group_names], object)[codes].tolist()
     names = read_ids(ids, n)
     texts = features_as_text(features, settings.features, names, n)
     return Arrivals(score, target, label, time, names, group, watched_ood(ood, settings.ood, n), texts)
@@ -171,9 +171,9 @@ def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None)
         codes = encode_labels(Column(as_entries(array[kept].tolist()), "float64"), k, classes, None, np.full(1, 0.5))
     except InputError as error:
         raise error if error.row is None else error.replaced(row=int(kept[error.row])) from None
-    found = np.full(n, UNKNOWN, np.int64)
-    found[kept] = codes
-    return found
+    labels = np.full(n, UNKNOWN, np.int64)
+    labels[kept] = codes
+    return labels
 
 
 def read_ids(ids: Any, n: int | None) -> list[str] | None:
@@ -246,15 +246,15 @@ def known_keys(keys: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     >>> known_keys(["7.0", '"7"', '"07"', '"TRUE"', '"b"'], ["null", "7", "true", '"b"'])
     {'7.0': '7', '"7"': '7', '"07"': '"07"', '"TRUE"': 'true', '"b"': '"b"'}
     """
-    there = [key for key in dict.fromkeys(known) if key != ALL_ROWS]
-    found = {key: key for key in keys}
-    if set(there) >= found.keys():
-        return found
-    find = finder([group_name(key) for key in there])
-    for key in found.keys() - set(there):
+    existing = [key for key in dict.fromkeys(known) if key != ALL_ROWS]
+    streams = {key: key for key in keys}
+    if set(existing) >= streams.keys():
+        return streams
+    find = finder([group_name(key) for key in existing])
+    for key in streams.keys() - set(existing):
         place = find(group_name(key))
-        found[key] = key if place is None else there[place]
-    return found
+        streams[key] = key if place is None else existing[place]
+    return streams
 
 
 def some_names(names: Sequence[Any]) -> str:
@@ -336,7 +336,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
     settings
         Those of the monitor.
     rows
-        What came.
+        The rows of the delivery.
     start
         Makes the stream of a group that was never seen.
     """
@@ -345,7 +345,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
     is_pruned = db.is_pruned(rows.ids or [])
     if is_pruned.any():
         rows = _subset(rows, ~is_pruned)
-    known = db.known(rows.ids or [], [each.name for each in settings.ood])
+    known = db.find_rows(rows.ids or [], [each.name for each in settings.ood])
     fresh = np.ones(rows.n, bool)
     fresh[known.row] = False
     if rows.ids is not None:
@@ -362,9 +362,9 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
         _Change(kind, place[which], stream[which], rows.score[which], right[which], rows.ood[which])
         for kind, which in ((SCORES, fresh), (OUTCOMES, seen))
     ]
-    taken = Counter(rows=delivered, added=int(fresh.sum()), repeated=repeated + len(known.row))
-    taken["pruned"] = int(is_pruned.sum())
-    taken["labelled"] = int(seen.sum())
+    counts = Counter(rows=delivered, added=int(fresh.sum()), repeated=repeated + len(known.row))
+    counts["pruned"] = int(is_pruned.sum())
+    counts["labelled"] = int(seen.sum())
     if rows.ids is not None:
         ids = np.array(rows.ids, object)
         columns = (ids, place, stream, rows.score, rows.target, rows.label)
@@ -374,14 +374,14 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
             db.add_ood(zip(ids[fresh].tolist(), names, rows.ood[fresh, number].tolist(), strict=True))
         if rows.features is not None:
             db.add_features(zip(ids[fresh].tolist(), np.array(rows.features, object)[fresh].tolist(), strict=True))
-        changes += _relabel(db, ids, rows.label, known, taken)
-    there = db.streams()
-    fresh_groups = [name for name in dict.fromkeys(stream.tolist()) if name not in there]
-    for number, name in enumerate(fresh_groups, len(there)):
+        changes += _relabel(db, ids, rows.label, known, counts)
+    existing = db.streams()
+    fresh_groups = [name for name in dict.fromkeys(stream.tolist()) if name not in existing]
+    for number, name in enumerate(fresh_groups, len(existing)):
         db.save_stream(start(name, number, False))
-    taken["late_rows"] = _count_late(db, place[fresh], "late_rows")
+    counts["late_rows"] = _count_late(db, place[fresh], "late_rows")
     _apply(db, settings, changes)
-    return taken
+    return counts
 
 
 def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole) -> Counter[str]:
@@ -401,26 +401,26 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
         row = int(other[0])
         raise InputError("ids", f"the id {ids[row]!r} is repeated with another label", "ids must be unique", row=row)
     once = first == np.arange(len(ids))
-    repeated, given = int((~once).sum()), once & (label != UNKNOWN)
-    missing = int((once & ~given).sum())
-    names, label = names[given], label[given]
-    known = db.known(names.tolist())
+    repeated, is_given = int((~once).sum()), once & (label != UNKNOWN)
+    missing = int((once & ~is_given).sum())
+    names, label = names[is_given], label[is_given]
+    known = db.find_rows(names.tolist())
     early = np.ones(len(names), bool)
     early[known.row] = False
     pruned = np.zeros(len(names), bool)
     pruned[early] = db.is_pruned(names[early].tolist())
     early &= ~pruned
     db.count_ignored(int(pruned.sum()))
-    taken = Counter(labels=len(ids), repeated=repeated, missing=missing, unknown=int(early.sum()))
-    taken["pruned"] = int(pruned.sum())
+    counts = Counter(labels=len(ids), repeated=repeated, missing=missing, unknown=int(early.sum()))
+    counts["pruned"] = int(pruned.sum())
     if early.any():
         db.keep_early(zip(names[early].tolist(), label[early].tolist(), strict=True))
     # Labels change no scores; the columns are those that `_apply` expects.
     known = known._replace(ood=np.zeros((len(known.row), len(settings.ood))))
-    changes = _relabel(db, names, label, known, taken)
-    taken["repeated"] += len(known.row) - taken["labelled"] - taken["revised"]
+    changes = _relabel(db, names, label, known, counts)
+    counts["repeated"] += len(known.row) - counts["labelled"] - counts["revised"]
     _apply(db, settings, changes)
-    return taken
+    return counts
 
 
 def _first_of(ids: list[str]) -> Whole:
@@ -465,7 +465,7 @@ def _subset(rows: Arrivals, which: NDArray[np.bool_]) -> Arrivals:
     return Arrivals(*kept)
 
 
-def _places(db: Transaction, settings: Settings, rows: Arrivals, fresh: NDArray[np.bool_], known: Known) -> Whole:
+def _places(db: Transaction, settings: Settings, rows: Arrivals, fresh: NDArray[np.bool_], known: KnownRows) -> Whole:
     """Window of each row; windows of a number of rows are filled in the order of arrival."""
     if settings.rule.by_time:
         assert rows.time is not None
@@ -478,7 +478,7 @@ def _places(db: Transaction, settings: Settings, rows: Arrivals, fresh: NDArray[
     return place
 
 
-def _check_unchanged(rows: Arrivals, known: Known, place: Whole, stream: Texts, settings: Settings) -> None:
+def _check_unchanged(rows: Arrivals, known: KnownRows, place: Whole, stream: Texts, settings: Settings) -> None:
     """Raise if a known row has another prediction; only its label may change."""
     at = known.row
     score = _differ(rows.score[at], known.score) | (known.target != rows.target[at])
@@ -503,18 +503,18 @@ def _check_unchanged(rows: Arrivals, known: Known, place: Whole, stream: Texts, 
     raise InputError("ids", problem, "give a new prediction a new id", row=row)
 
 
-def _relabel(db: Transaction, ids: Texts, label: Whole, known: Known, taken: Counter[str]) -> list[_Change]:
+def _relabel(db: Transaction, ids: Texts, label: Whole, known: KnownRows, counts: Counter[str]) -> list[_Change]:
     """Changes from labels of known rows; repeated labels change nothing."""
     new = label[known.row]
     moved = (new != UNKNOWN) & (new != known.label)
     rows, new = known.take(moved), new[moved]
     had = rows.label != UNKNOWN
     old = rows.take(had)
-    taken["labelled"] += int((~had).sum())
-    taken["revised"] += int(had.sum())
+    counts["labelled"] += int((~had).sum())
+    counts["revised"] += int(had.sum())
     db.relabel(zip(new.tolist(), ids[rows.row].tolist(), strict=True))
     _count(db, old.place, "revised")
-    taken["late_labels"] += _count_late(db, rows.place, "late_labels")
+    counts["late_labels"] += _count_late(db, rows.place, "late_labels")
     return [
         _Change(REMOVED, old.place, old.stream, old.score, old.label == old.target, old.ood),
         _Change(OUTCOMES, rows.place, rows.stream, rows.score, new == rows.target, rows.ood),

@@ -17,7 +17,7 @@ from ..util.checks import check_fraction
 from ..util.results import Record, number, pvalue_clause
 from ..views.view import View
 from .drift import DriftReport, Sample, as_sample, mean_shift_pvalue, restored_report, score_drift
-from .ood import OodFindings, OodScale, restored, summarize
+from .ood import OodFindings, OodScale, restore_findings, summarize
 from .performance import PerformanceEstimate, estimate_performance, restored_performance
 
 STATISTICS = ("psi", "ks_2samp", "wasserstein", "jensen_shannon")
@@ -210,7 +210,7 @@ class ScoreFindings:
             reading = ChangeReading(**{**reading, **sides, "readings": tuple(reading["readings"])})
         # Windows that version 0.2 compared have none.
         performance = restored_performance(plain.get("performance"))
-        ood = tuple(restored(found) for found in plain["ood"])
+        ood = tuple(restore_findings(each) for each in plain["ood"])
         return cls(ConfidenceSummary(**plain["confidence"]), reading, restored_report(drift), performance, ood)
 
 
@@ -340,10 +340,10 @@ def find_ood(
 
 def _drift(reference: Sketch, scores: Sketch, alpha: float, n_resamples: int, streams: int) -> DriftReport:
     options: dict[str, Any] = {"statistics": STATISTICS, "alpha": alpha}
-    found = score_drift(reference, scores, n_resamples=n_resamples, rng=0, **options)
+    drift = score_drift(reference, scores, n_resamples=n_resamples, rng=0, **options)
     finer = min(MOST_PERMUTATIONS, math.ceil(10 * streams / alpha))
-    if min(found.adjusted) > max(alpha, 10 / (n_resamples + 1)) or finer <= n_resamples:
-        return found
+    if min(drift.adjusted) > max(alpha, 10 / (n_resamples + 1)) or finer <= n_resamples:
+        return drift
     # The second p-value is independent of the first, which only decides whether to compute it, so the level holds.
     return score_drift(reference, scores, n_resamples=finer, rng=1, **options)
 

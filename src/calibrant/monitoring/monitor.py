@@ -406,14 +406,14 @@ class Monitor:
             begun = len(db.events())
             rows = _with_known_groups(db, rows)
             if _is_repeated(db, rows, delivery):
-                taken = Counter(rows=rows.n, repeated=rows.n)
+                counts = Counter(rows=rows.n, repeated=rows.n)
             else:
-                taken = take_in(db, self.settings, rows, lambda *w: start_stream(self.settings, *w))
+                counts = take_in(db, self.settings, rows, lambda *w: start_stream(self.settings, *w))
                 if rows.time is not None and rows.n:
                     _advance(db, int(rows.time.max()))
-            reconcile({**balance(taken), "rows": delivered})
+            reconcile({**balance(counts), "rows": delivered})
             moved = settle(db, self.settings)
-        return self._answer(taken, moved, begun)
+        return self._answer(counts, moved, begun)
 
     def add_labels(self, ids: Any, y_true: Any, *, now: Any = None) -> Update:
         """Add or correct labels of earlier predictions; each is added to the window of its prediction.
@@ -442,10 +442,10 @@ class Monitor:
             begun = len(db.events())
             if now is not None:
                 self._pass_time(db, now)
-            taken = put_labels(db, self.settings, names, labels)
-            reconcile({**balance(taken), "labels": delivered})
+            counts = put_labels(db, self.settings, names, labels)
+            reconcile({**balance(counts), "labels": delivered})
             moved = settle(db, self.settings)
-        return self._answer(taken, moved, begun)
+        return self._answer(counts, moved, begun)
 
     def prune(self, keep: Any = None, *, dry_run: bool = False) -> Pruned:
         """Remove old rows; sketches, results and alarms of their windows are kept, and the store shrinks.
@@ -564,10 +564,10 @@ class Monitor:
             return status
         window = self.settings.rule.name(place)
         try:
-            found = self.subgroups(window)
+            subgroups = self.subgroups(window)
         except CalibrantError:  # its labelled rows are too few, or were removed
             return status
-        return replace(status, subgroups=found, notes=(*status.notes, *subgroup_notes(window, found)))
+        return replace(status, subgroups=subgroups, notes=(*status.notes, *subgroup_notes(window, subgroups)))
 
     def subgroups(self, window: str | None = None) -> Subgroups:
         """Find the subgroups of a window in which predictions and outcomes disagree, by the stored features.
@@ -709,9 +709,9 @@ class Monitor:
             If there is no such window.
         """
         with self._store.read() as db:
-            for found in db.windows(ALL_ROWS):
-                if self.settings.rule.name(found.place) == window:
-                    part = db.part(found.place, group_key(group), self.settings.lens)
+            for each in db.windows(ALL_ROWS):
+                if self.settings.rule.name(each.place) == window:
+                    part = db.part(each.place, group_key(group), self.settings.lens)
                     return part.outcomes if labelled else part.scores
         raise ArgumentError("window", f"unknown window {window!r}", "see status().windows")
 
@@ -723,13 +723,13 @@ class Monitor:
         part = self.reference.parts.get(ALL if stream == ALL_ROWS else group_name(stream))
         return Baseline(None if part is None else part.lenses[self.settings.lens], self._ood.get(stream, {}))
 
-    def _answer(self, taken: Counter[str], moved: tuple[list[int], list[int]], begun: int) -> Update:
+    def _answer(self, counts: Counter[str], moved: tuple[list[int], list[int]], begun: int) -> Update:
         self._examine()
         with self._store.read() as db:
             raised = alarms_of(db, self.settings)[begun:]
         fresh, known = (tuple(a for a in raised if a.acknowledged == seen) for seen in (False, True))
         closed, tested = (tuple(self.settings.rule.name(place) for place in places) for places in moved)
-        return Update(**taken, closed=closed, tested=tested, alarms=fresh, ongoing=known)
+        return Update(**counts, closed=closed, tested=tested, alarms=fresh, ongoing=known)
 
     def _examine_if_writable(self) -> None:
         """Compare scores where the results can be kept now; else the next call that can write does, and raises the alarms."""
@@ -750,7 +750,7 @@ class Monitor:
                 streams = len(db.streams())
             tasks = [(part, self._reference_of(part.stream, place)) for place in some for part in parts[place]]
             # Drawing permutations releases the interpreter's lock, and a task takes far longer than starting a thread.
-            done = iter(
+            results = iter(
                 map_blocks(
                     lambda a, b, tasks=tasks, streams=streams: examine(
                         tasks[a][0], self.settings, tasks[a][1], streams
@@ -760,21 +760,21 @@ class Monitor:
                     columns=LARGE_BLOCK,
                 )
             )
-            found = {place: {part.stream: next(done) for part in parts[place]} for place in some}
+            findings = {place: {part.stream: next(results) for part in parts[place]} for place in some}
             with self._store.write(patient) as db:
                 for place in some:
-                    self._note(db, place, parts[place], found[place])
+                    self._note(db, place, parts[place], findings[place])
 
-    def _note(self, db: Transaction, place: int, parts: list[Part], found: dict[str, ScoreFindings]) -> None:
+    def _note(self, db: Transaction, place: int, parts: list[Part], results: dict[str, ScoreFindings]) -> None:
         """Store the results and alarms of a window."""
         window = db.window(place)
         now, before = ({part.stream: (part.scores, part.ood) for part in each} for each in (db.parts(place), parts))
         if window.examined or now != before:
             return  # another process was faster, or rows arrived meanwhile: repeated at the next call
-        for stream, findings in found.items():
-            db.save_found(place, stream, "drift", findings.to_dict())
-        for stream, kind, pvalue, words in drift_alarms(found, self.settings.drift_alpha):
-            db.add_event(place, stream, kind, pvalue, words)
+        for stream, findings in results.items():
+            db.save_results(place, stream, "drift", findings.to_dict())
+        for stream, kind, pvalue, sentence in drift_alarms(results, self.settings.drift_alpha):
+            db.add_event(place, stream, kind, pvalue, sentence)
         db.save_window(window._replace(examined=True))
 
     def __repr__(self) -> str:
@@ -871,15 +871,15 @@ def _reference_sketches(
     if settings.rule.season is not None:
         score, target = watched_scores(p, settings)
         columns[""] = score, p.labels == target, settings.lens
-    found = {}
+    contents = {}
     for (stream, own), (key, some), (name, (score, outcome, lens)) in product(
         streams.items(), parts.items(), columns.items()
     ):
         rows = np.repeat(np.flatnonzero(own & some), counts[own & some])
         if len(rows) and (name or key):
             content = sketch_of(score[rows], None if outcome is None else outcome[rows], lens)
-            found[stream, name, *key] = content.to_bytes()
-    return found
+            contents[stream, name, *key] = content.to_bytes()
+    return contents
 
 
 def _with_known_groups(db: Transaction, rows: Arrivals) -> Arrivals:

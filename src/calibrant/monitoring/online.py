@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -90,8 +90,7 @@ def stored_calibrator(db: Transaction) -> OnlineCalibration | None:
     from ..recalibration.persistence import from_text
 
     state = db.meta(STATE)
-    found: Any = None if state is None else from_text(state["calibrator"].encode(), "store")
-    return found
+    return None if state is None else cast("OnlineCalibration", from_text(state["calibrator"].encode(), "store"))
 
 
 def online_status(db: Transaction, settings: Settings, places: Sequence[int]) -> OnlineRecalibration | None:
@@ -99,8 +98,8 @@ def online_status(db: Transaction, settings: Settings, places: Sequence[int]) ->
     state = db.meta(STATE)
     if state is None:
         return None
-    found = {settings.rule.name(place): db.meta(f"{STATE} {place}") for place in places}
-    found = {name: content for name, content in found.items() if content is not None}
-    rows, brier, recalibrated = zip(*found.values(), strict=True) if found else ((), (), ())
+    windows = {settings.rule.name(place): db.meta(f"{STATE} {place}") for place in places}
+    windows = {name: content for name, content in windows.items() if content is not None}
+    rows, brier, recalibrated = zip(*windows.values(), strict=True) if windows else ((), (), ())
     means = (loss / state["rows"] for loss in state["losses"])
-    return OnlineRecalibration(tuple(found), rows, brier, recalibrated, state["rows"], *means)
+    return OnlineRecalibration(tuple(windows), rows, brier, recalibrated, state["rows"], *means)

@@ -52,12 +52,12 @@ class OodScale(NamedTuple):
 
 def scales_of(scores: Mapping[str, Floats]) -> tuple[OodScale, ...]:
     """Return the scale of each score from its reference values."""
-    found = []
+    scales = []
     for name, values in scores.items():
         low, centre, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
         spread = (high - low) / 2 or float(np.std(values)) or max(abs(centre), 1.0)
-        found.append(OodScale(name, centre, spread))
-    return tuple(found)
+        scales.append(OodScale(name, centre, spread))
+    return tuple(scales)
 
 
 def read_ood(ood: Any, n: int) -> dict[str, Floats]:
@@ -74,27 +74,27 @@ def read_ood(ood: Any, n: int) -> dict[str, Floats]:
         named = {NAME: ood}
     if not named:
         raise InputError("ood", "has no scores", "pass one array, or a mapping from names to arrays")
-    found = {}
+    scores = {}
     for name, values in named.items():
         if not isinstance(name, str) or not name:
             raise InputTypeError("ood", f"names of scores must be text; got {name!r}")
-        found[name] = _checked(name, values, n)
-    return found
+        scores[name] = _check_scores(name, values, n)
+    return scores
 
 
-def _checked(name: str, values: Any, n: int) -> Floats:
+def _check_scores(name: str, values: Any, n: int) -> Floats:
     array = np.asarray(values.data) if isinstance(values, np.ma.MaskedArray) else column(values, "ood").array
     if array.ndim != 1 or len(array) != n:
         problem = f"expected one number for each of {n} rows of {name!r}; got shape {array.shape}"
         raise ShapeError("ood", problem, 'pass several scores as {"energy": ..., "distance": ...}')
     missing = missing_rows(values, texts=False)
-    found = numbers(np.where(missing, 0, array) if missing.any() else array, "ood").astype(np.float64)
-    bad = missing | ~np.isfinite(found)
+    entries = numbers(np.where(missing, 0, array) if missing.any() else array, "ood").astype(np.float64)
+    bad = missing | ~np.isfinite(entries)
     if bad.any():
         row = int(np.argmax(bad))
-        problem = f"missing value of {name!r}" if missing[row] else f"{name!r} is {found[row]}"
+        problem = f"missing value of {name!r}" if missing[row] else f"{name!r} is {entries[row]}"
         raise InputError("ood", problem, "drop or fill these rows", row=row, count=int(bad.sum()))
-    return found
+    return entries
 
 
 def watched_ood(ood: Any, scales: tuple[OodScale, ...], n: int) -> Floats:
@@ -110,12 +110,12 @@ def watched_ood(ood: Any, scales: tuple[OodScale, ...], n: int) -> Floats:
             "ood", "this monitor was created without out-of-distribution scores", "drop ood or create a new monitor"
         )
     single = not isinstance(ood, Mapping) and not is_frame(ood)
-    found = read_ood({names[0]: ood} if single and len(names) == 1 else ood, n)
-    for name in (*found, *names):
-        if name not in names or name not in found:
+    scores = read_ood({names[0]: ood} if single and len(names) == 1 else ood, n)
+    for name in (*scores, *names):
+        if name not in names or name not in scores:
             problem = f"{name!r} is missing" if name in names else f"unknown score {name!r}"
             raise InputError("ood", problem, f"this monitor watches {listed}")
-    return np.column_stack([found[name] for name in names])
+    return np.column_stack([scores[name] for name in names])
 
 
 @dataclass(frozen=True, repr=False)
@@ -187,7 +187,7 @@ class OodFindings(Record):
         return self.words
 
 
-def restored(plain: Mapping[str, Any]) -> OodFindings:
+def restore_findings(plain: Mapping[str, Any]) -> OodFindings:
     """Restore findings from the plain values in the store."""
     return OodFindings(**{**plain, "drift": restored_report(plain["drift"])})
 
@@ -201,7 +201,11 @@ def summarize(scale: OodScale, sketch: Sketch, reference: Sketch | None, drift: 
     before = as_sample(reference, "reference", NAME)
     limit = before.quantile(0.99)
     beyond = float(now.share[now.value > limit].sum())
-    told = None if drift is None else replace(drift, results=tuple(_told(scale, result) for result in drift.results))
+    told = (
+        None
+        if drift is None
+        else replace(drift, results=tuple(_describe_drift(scale, result) for result in drift.results))
+    )
     return OodFindings(scale.name, now.size, *quantiles, *_quantiles(scale, before), beyond, told)
 
 
@@ -210,7 +214,7 @@ def _quantiles(scale: OodScale, sample: Sample) -> tuple[float, float, float]:
     return median, p90, p99
 
 
-def _told(scale: OodScale, result: DriftResult) -> DriftResult:
+def _describe_drift(scale: OodScale, result: DriftResult) -> DriftResult:
     """The size of a change in the units of the score, where the distance has them."""
     if result.statistic == "wasserstein":
         return replace(result, effect=f"mean displacement {result.value:.3g} on the Cauchy scale of the reference data")

@@ -386,9 +386,9 @@ class Rows(NamedTuple):
         others[top] = 0
         total = others.sum(axis=1, keepdims=True)
         others = np.where(total > 0, others / np.where(total > 0, total, 1), 1 / (others.shape[1] - 1))
-        found = (1 - rate)[:, None] * others
-        found[top] = rate
-        return found / found.sum(axis=1, keepdims=True)
+        expected = (1 - rate)[:, None] * others
+        expected[top] = rate
+        return expected / expected.sum(axis=1, keepdims=True)
 
 
 # The distribution of labels given the scores
@@ -408,7 +408,11 @@ class LabelModel:
 
     @classmethod
     def fit(cls, reference: Predictions, window: Predictions, method: str) -> LabelModel:
-        view, ratio = _labelled_view(reference), None
+        rows = Rows.of(reference, 0.5, None)
+        # Whether the event occurred, or the prediction was correct.
+        outcome = np.asarray(reference.labels) == (1 if rows.is_binary else rows.action)
+        view = View(rows.score, outcome.astype(np.uint8), reference.weight, reference.weight_kind)
+        ratio = None
         if method == "density_ratio":
             ratio = DensityRatio.fit(reference, window)
             view = View(view.score, view.raw_outcome, view.weights * ratio.value, "importance")
@@ -435,14 +439,6 @@ def spline_design(score: Floats, knots: Floats, boundary: float) -> Floats:
     """A constant and the columns of a restricted cubic spline of the log-odds."""
     log_odds = logit(np.clip(score, boundary, 1 - boundary))
     return np.column_stack([np.ones(len(score)), spline_columns(log_odds, knots)])
-
-
-def _labelled_view(p: Predictions) -> View:
-    """The score of each row, and whether the event occurred, or the prediction was correct."""
-    rows = Rows.of(p, 0.5, None)
-    target = np.ones(p.n, np.intp) if rows.is_binary else rows.action
-    outcome = np.asarray(p.labels) == target
-    return View(rows.score, outcome.astype(np.uint8), p.weight, p.weight_kind)
 
 
 class DensityRatio(NamedTuple):
@@ -511,44 +507,37 @@ class Outcomes:
         first = int(self.rows.is_binary)
         return hits[first:], predicted[first:], (self.weight @ self.labels)[first:]
 
+    def accuracy(self) -> float:
+        return float(self.weight @ self.right / self.weight.sum())
 
-def _accuracy(found: Outcomes) -> float:
-    return float(found.weight @ found.right / found.weight.sum())
+    def brier(self) -> float:
+        labels, probs = self.labels, self.rows.probs
+        loss = (labels * (1 - probs) ** 2 + (1 - labels) * probs**2).sum(axis=1)
+        return float(self.weight @ loss / self.weight.sum()) / (2 if self.rows.is_binary else 1)
 
+    def auroc(self) -> float:
+        areas = []
+        for (distinct, place), share in list(zip(self.rows.places, self.labels.T, strict=True))[self.rows.is_binary :]:
+            weights = self.weight * share, self.weight * (1 - share)
+            events, others = (np.bincount(place, values, distinct) for values in weights)
+            areas.append(_ratio(events @ (np.cumsum(others) - others / 2), events.sum() * others.sum()))
+        return _mean(areas)
 
-def _brier(found: Outcomes) -> float:
-    labels, probs = found.labels, found.rows.probs
-    loss = (labels * (1 - probs) ** 2 + (1 - labels) * probs**2).sum(axis=1)
-    return float(found.weight @ loss / found.weight.sum()) / (2 if found.rows.is_binary else 1)
+    def expected_cost(self, cost: Floats) -> float:
+        loss = (self.labels * cost.T[self.rows.cheapest]).sum(axis=1)
+        return float(self.weight @ loss / self.weight.sum())
 
+    def precision(self) -> float:
+        hits, predicted, _ = self.hits
+        return _mean(_ratio(hits, predicted))
 
-def _auroc(found: Outcomes) -> float:
-    areas = []
-    for (distinct, place), share in list(zip(found.rows.places, found.labels.T, strict=True))[found.rows.is_binary :]:
-        weights = found.weight * share, found.weight * (1 - share)
-        events, others = (np.bincount(place, values, distinct) for values in weights)
-        areas.append(_ratio(events @ (np.cumsum(others) - others / 2), events.sum() * others.sum()))
-    return _mean(areas)
+    def recall(self) -> float:
+        hits, _, occurring = self.hits
+        return _mean(_ratio(hits, occurring))
 
-
-def _expected_cost(found: Outcomes, cost: Floats) -> float:
-    loss = (found.labels * cost.T[found.rows.cheapest]).sum(axis=1)
-    return float(found.weight @ loss / found.weight.sum())
-
-
-def _precision(found: Outcomes) -> float:
-    hits, predicted, _ = found.hits
-    return _mean(_ratio(hits, predicted))
-
-
-def _recall(found: Outcomes) -> float:
-    hits, _, occurring = found.hits
-    return _mean(_ratio(hits, occurring))
-
-
-def _f1(found: Outcomes) -> float:
-    hits, predicted, occurring = found.hits
-    return _mean(_ratio(2 * hits, predicted + occurring))
+    def f1(self) -> float:
+        hits, predicted, occurring = self.hits
+        return _mean(_ratio(2 * hits, predicted + occurring))
 
 
 def _ratio(part: Any, whole: Any) -> Any:
@@ -564,12 +553,12 @@ def _mean(values: Any) -> float:
 
 
 FORMULAS: dict[str, Formula] = {
-    "accuracy": _accuracy,
-    "auroc": _auroc,
-    "brier": _brier,
-    "f1": _f1,
-    "precision": _precision,
-    "recall": _recall,
+    "accuracy": Outcomes.accuracy,
+    "auroc": Outcomes.auroc,
+    "brier": Outcomes.brier,
+    "f1": Outcomes.f1,
+    "precision": Outcomes.precision,
+    "recall": Outcomes.recall,
 }
 
 
@@ -580,7 +569,7 @@ def _formulas(metrics: Any, reference: Predictions, cost: Any) -> dict[str, Form
         known = {name: known[name] for name in ("accuracy", "brier")}
     if cost is not None:
         matrix = np.asarray(cost, dtype=np.float64)
-        known["expected_cost"] = partial(_expected_cost, cost=matrix)
+        known["expected_cost"] = partial(Outcomes.expected_cost, cost=matrix)
     if isinstance(metrics, Mapping):
         return {name: _formula_of(function, reference.kind) for name, function in metrics.items()}
     if isinstance(metrics, str):
@@ -600,10 +589,10 @@ def _formulas(metrics: Any, reference: Predictions, cost: Any) -> dict[str, Form
 def _formula_of(metric: Callable[..., float], kind: str) -> Formula:
     """A metric of rows with weights: each row counts once for each class, with the share of that class."""
 
-    def value(found: Outcomes) -> float:
-        shares = found.weight[:, None] * found.labels
+    def value(outcomes: Outcomes) -> float:
+        shares = outcomes.weight[:, None] * outcomes.labels
         row, label = np.nonzero(shares)
-        probs = found.rows.probs[:, 1] if found.rows.is_binary else found.rows.probs
+        probs = outcomes.rows.probs[:, 1] if outcomes.rows.is_binary else outcomes.rows.probs
         keywords = {"input": "confidence"} if kind == "confidence" else {}
         return float(metric(Predictions.derived(label, probs[row], sample_weight=shares[row, label], **keywords)))
 

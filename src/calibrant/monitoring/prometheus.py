@@ -16,7 +16,7 @@ Rows = list[tuple[dict[str, Any], float | int | None]]
 OWN_LABELS = ("group", "kind", "metric", "score", "statistic")
 
 
-def exposed(status: MonitorStatus, labels: Mapping[str, str] | None = None) -> str:
+def expose(status: MonitorStatus, labels: Mapping[str, str] | None = None) -> str:
     """Return all gauges of a status.
 
     Parameters
@@ -45,7 +45,7 @@ def exposed(status: MonitorStatus, labels: Mapping[str, str] | None = None) -> s
         if name in OWN_LABELS:
             raise ArgumentError("labels", f"{name!r} is a label of the gauges themselves", "use another name")
     text: list[str] = []
-    for name, help, rows in [*_totals(status), *_newest(status), *_labelled(status)]:
+    for name, help, rows in [*_totals(status), *_newest(status), *_labelled_gauges(status)]:
         lines = [
             f"calibrant_{name}{_labels({**every, **own})} {_value(value)}" for own, value in rows if value is not None
         ]
@@ -127,7 +127,7 @@ def _newest(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
     ]
 
 
-def _labelled(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
+def _labelled_gauges(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
     w = s.last_labelled
     if w is None or w.calibration is None:
         return []

@@ -75,7 +75,7 @@ class Stream(NamedTuple):
     detector: dict[str, Any]
 
 
-class Known(NamedTuple):
+class KnownRows(NamedTuple):
     """Rows that were delivered before."""
 
     row: Whole
@@ -88,10 +88,10 @@ class Known(NamedTuple):
     ood: NDArray[np.float64]
     """Out-of-distribution scores, one column each."""
 
-    def take(self, which: NDArray[np.bool_]) -> Known:
+    def take(self, which: NDArray[np.bool_]) -> KnownRows:
         """A subset."""
         kept: tuple[Any, ...] = tuple(part[which] for part in self)
-        return Known(*kept)
+        return KnownRows(*kept)
 
 
 class Transaction:
@@ -99,6 +99,10 @@ class Transaction:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+
+    def _row(self, query: str, *values: Any) -> Any:
+        """The first row of a query; None if it has none."""
+        return self.connection.execute(query, values).fetchone()
 
     def _upsert(self, table: str, key: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert rows, replacing those with the same key."""
@@ -110,43 +114,44 @@ class Transaction:
 
     def meta(self, name: str) -> Any:
         """A named value, or None."""
-        found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return None if found is None else json.loads(found[0])
+        row = self._row("SELECT value FROM meta WHERE name = ?", name)
+        return None if row is None else json.loads(row[0])
 
     def set_meta(self, name: str, value: Any) -> None:
         self._upsert("meta", "name", [(name, json.dumps(value))])
 
     def reference(self) -> bytes:
         """The bytes of the reference."""
-        found = self.connection.execute("SELECT content FROM reference").fetchone()
-        if found is None:
+        row = self._row("SELECT content FROM reference")
+        if row is None:
             raise FileError("store", "does not contain its reference", "restore it from a backup")
-        return bytes(found[0])
+        return bytes(row[0])
 
     def ood_reference(self) -> dict[str, dict[str, Sketch]]:
         """Out-of-distribution scores of the reference, by stream and name."""
-        found: dict[str, dict[str, Sketch]] = {}
+        sketches: dict[str, dict[str, Sketch]] = {}
         for stream, name, content in self.connection.execute("SELECT stream, name, content FROM ood_reference"):
-            found.setdefault(stream, {})[name] = Sketch.from_bytes(content)
-        return found
+            sketches.setdefault(stream, {})[name] = Sketch.from_bytes(content)
+        return sketches
 
     def season_reference(self) -> dict[tuple[str, int], dict[str, Sketch]]:
         """Reference data by stream and phase of the season: the scores by the empty name, out-of-distribution scores by theirs."""
-        found: dict[tuple[str, int], dict[str, Sketch]] = {}
+        sketches: dict[tuple[str, int], dict[str, Sketch]] = {}
         for stream, name, phase, content in self.connection.execute(
             "SELECT stream, name, phase, content FROM season_reference"
         ):
-            found.setdefault((stream, phase), {})[name] = Sketch.from_bytes(content)
-        return found
+            sketches.setdefault((stream, phase), {})[name] = Sketch.from_bytes(content)
+        return sketches
 
     # Streams
 
     def streams(self) -> dict[str, Stream]:
         """All streams in the order in which they were added."""
-        found = self.connection.execute(
-            "SELECT stream, number, declared, eprocess, detector FROM streams ORDER BY number"
-        )
-        return {row[0]: Stream(row[0], row[1], bool(row[2]), json.loads(row[3]), json.loads(row[4])) for row in found}
+        query = "SELECT stream, number, declared, eprocess, detector FROM streams ORDER BY number"
+        return {
+            stream: Stream(stream, number, bool(declared), json.loads(eprocess), json.loads(detector))
+            for stream, number, declared, eprocess, detector in self.connection.execute(query)
+        }
 
     def save_stream(self, stream: Stream) -> None:
         texts = (json.dumps(stream.eprocess), json.dumps(stream.detector))
@@ -170,8 +175,11 @@ class Transaction:
         return self._windows("WHERE tested = 0 ORDER BY place")
 
     def _windows(self, condition: str, *values: Any) -> list[Window]:
-        found = self.connection.execute(WINDOWS + condition, values)
-        return [Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:]) for r in found]
+        rows = self.connection.execute(WINDOWS + condition, values)
+        return [
+            Window(place, bool(closed), tested, bool(examined), *late)
+            for place, closed, tested, examined, *late in rows
+        ]
 
     def unexamined(self) -> list[int]:
         """Closed windows whose scores have not been compared with the reference data."""
@@ -192,20 +200,19 @@ class Transaction:
 
     def last_tested(self) -> int | None:
         """The last tested window."""
-        found: tuple[int | None] = self.connection.execute("SELECT max(place) FROM windows WHERE tested = 1").fetchone()
-        return found[0]
+        place: int | None = self._row("SELECT max(place) FROM windows WHERE tested = 1")[0]
+        return place
 
     def count_windows(self, stream: str) -> int:
         """Number of windows in which a stream has rows."""
-        query = "SELECT count(*) FROM parts WHERE stream = ? AND n > 0"
-        return int(self.connection.execute(query, (stream,)).fetchone()[0])
+        return int(self._row("SELECT count(*) FROM parts WHERE stream = ? AND n > 0", stream)[0])
 
     # Parts
 
     def part(self, place: int, stream: str, lens: str) -> Part:
         """The rows of one stream in one window, possibly none."""
-        found = self.parts(place, stream)
-        return found[0] if found else Part(place, stream, 0, 0, Sketch.empty(lens), Sketch.empty(lens), None, None)
+        parts = self.parts(place, stream)
+        return parts[0] if parts else Part(place, stream, 0, 0, Sketch.empty(lens), Sketch.empty(lens), None, None)
 
     def parts(self, place: int, stream: str | None = None) -> list[Part]:
         """The rows of all streams of one window."""
@@ -213,8 +220,8 @@ class Transaction:
         values: tuple[Any, ...] = (place,)
         if stream is not None:
             query, values = query + " AND stream = ?", (place, stream)
-        found = [_part(row) for row in self.connection.execute(query + " ORDER BY stream", values)]
-        return [part._replace(ood=self._ood(*part[:2])) for part in found]
+        parts = [_part(row) for row in self.connection.execute(query + " ORDER BY stream", values)]
+        return [part._replace(ood=self._ood(*part[:2])) for part in parts]
 
     def _ood(self, place: int, stream: str) -> dict[str, Sketch]:
         query = "SELECT name, content FROM ood WHERE place = ? AND stream = ?"
@@ -230,16 +237,15 @@ class Transaction:
 
     def counts(self, place: int, stream: str) -> tuple[int, int]:
         """Rows and labels of a stream in a window, without reading its sketches."""
-        query = "SELECT n, labelled FROM parts WHERE place = ? AND stream = ?"
-        found = self.connection.execute(query, (place, stream)).fetchone()
-        return (0, 0) if found is None else (found[0], found[1])
+        n, labelled = self._row("SELECT n, labelled FROM parts WHERE place = ? AND stream = ?", place, stream) or (0, 0)
+        return n, labelled
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Rows and labels of each stream."""
         query = "SELECT stream, CAST(sum(n) AS INTEGER), CAST(sum(labelled) AS INTEGER) FROM parts GROUP BY stream"
         return {row[0]: (row[1], row[2]) for row in self.connection.execute(query)}
 
-    def save_found(self, place: int, stream: str, column: str, content: dict[str, Any]) -> None:
+    def save_results(self, place: int, stream: str, column: str, content: dict[str, Any]) -> None:
         """Store results computed from the current rows."""
         query = {
             "drift": "UPDATE parts SET drift = ? WHERE place = ? AND stream = ?",
@@ -253,27 +259,27 @@ class Transaction:
             "SELECT drift FROM parts JOIN windows USING (place) "
             "WHERE stream = ? AND closed = 1 AND drift IS NOT NULL ORDER BY place DESC LIMIT 1"
         )
-        found = self.connection.execute(query, (stream,)).fetchone()
-        drift = None if found is None else json.loads(found[0])["drift"]
+        row = self._row(query, stream)
+        drift = None if row is None else json.loads(row[0])["drift"]
         return None if drift is None else float(min(drift["adjusted"]))
 
     # Rows and deliveries
 
-    def known(self, ids: Sequence[str], ood: Sequence[str] = ()) -> Known:
+    def find_rows(self, ids: Sequence[str], ood: Sequence[str] = ()) -> KnownRows:
         """The rows with these ids that were delivered before, with their scores named by `ood`."""
         self.connection.execute("CREATE TEMP TABLE IF NOT EXISTS incoming (id TEXT, number INTEGER)")
         self.connection.execute("DELETE FROM incoming")
         self.connection.executemany("INSERT INTO incoming VALUES (?, ?)", zip(ids, range(len(ids)), strict=True))
-        found = self.connection.execute(
+        rows = self.connection.execute(
             "SELECT i.number, r.place, r.stream, r.score, r.target, r.label FROM incoming i JOIN rows r ON r.id = i.id ORDER BY i.number"
         ).fetchall()
         kinds: tuple[Any, ...] = (np.int64, np.int64, object, np.float64, np.int64, np.int64)
-        columns = zip(*found, strict=True) if found else ((),) * len(kinds)
-        scores = np.zeros((len(found), len(ood)))
+        columns = zip(*rows, strict=True) if rows else ((),) * len(kinds)
+        scores = np.zeros((len(rows), len(ood)))
         for place, name in enumerate(ood):
             query = "SELECT o.value FROM incoming i JOIN ood_rows o ON o.id = i.id WHERE o.name = ? ORDER BY i.number"
             scores[:, place] = [value for (value,) in self.connection.execute(query, (name,))]
-        return Known._make([*(np.array(part, kind) for part, kind in zip(columns, kinds, strict=True)), scores])
+        return KnownRows._make([*(np.array(part, kind) for part, kind in zip(columns, kinds, strict=True)), scores])
 
     def add_rows(self, rows: Iterable[tuple[str, int, str, float, int, int]]) -> None:
         """New rows: id, place, stream, score, target, label."""
@@ -308,16 +314,16 @@ class Transaction:
         self._upsert("early", "id", labels)
 
     def take_early(self) -> tuple[Whole, Whole]:
-        """Row and label of the rows passed to `known` whose label arrived before them; they are not kept any longer."""
-        found = self.connection.execute(
+        """Row and label of the rows passed to `find_rows` whose label arrived before them; they are not kept any longer."""
+        pairs = self.connection.execute(
             "SELECT i.number, e.label FROM incoming i JOIN early e ON e.id = i.id"
         ).fetchall()
         self.connection.execute("DELETE FROM early WHERE id IN (SELECT id FROM incoming)")
-        return np.array([row for row, _ in found], np.int64), np.array([label for _, label in found], np.int64)
+        return np.array([row for row, _ in pairs], np.int64), np.array([label for _, label in pairs], np.int64)
 
     def count_early(self) -> int:
         """Number of labels whose predictions have not arrived."""
-        return int(self.connection.execute("SELECT count(*) FROM early").fetchone()[0])
+        return int(self._row("SELECT count(*) FROM early")[0])
 
     # Retention
 
@@ -348,15 +354,15 @@ class Transaction:
 
     def is_pruned(self, ids: Sequence[str]) -> NDArray[np.bool_]:
         """Whether rows with these ids were pruned."""
-        found = np.zeros(len(ids), bool)
+        pruned = np.zeros(len(ids), bool)
         if len(ids):
             self.connection.execute("CREATE TEMP TABLE IF NOT EXISTS asked (fingerprint INTEGER, number INTEGER)")
             self.connection.execute("DELETE FROM asked")
             rows = ((id_fingerprint(each), number) for number, each in enumerate(ids))
             self.connection.executemany("INSERT INTO asked VALUES (?, ?)", rows)
             query = "SELECT a.number FROM asked a JOIN pruned p ON p.fingerprint = a.fingerprint"
-            found[[number for (number,) in self.connection.execute(query)]] = True
-        return found
+            pruned[[number for (number,) in self.connection.execute(query)]] = True
+        return pruned
 
     def count_ignored(self, labels: int) -> None:
         """Count labels of pruned rows, which are ignored."""
@@ -367,8 +373,8 @@ class Transaction:
 
     def delivery(self, name: str) -> tuple[str, int] | None:
         """Fingerprint and number of rows of an earlier delivery, or None."""
-        found = self.connection.execute("SELECT digest, n FROM deliveries WHERE name = ?", (name,)).fetchone()
-        return None if found is None else (found[0], found[1])
+        row = self._row("SELECT digest, n FROM deliveries WHERE name = ?", name)
+        return None if row is None else (row[0], row[1])
 
     def add_delivery(self, name: str, digest: str, n: int) -> None:
         self.connection.execute("INSERT INTO deliveries VALUES (?, ?, ?)", (name, digest, n))
@@ -396,7 +402,7 @@ class Transaction:
         stream: str,
         kind: str,
         evidence: float,
-        words: str,
+        sentence: str,
         onset: int | None = None,
         seen: bool = False,
     ) -> bool:
@@ -404,15 +410,15 @@ class Transaction:
         done = self.connection.execute(
             "INSERT INTO events (sequence, place, stream, kind, evidence, words, onset, seen) "
             "SELECT coalesce(max(sequence), 0) + 1, ?, ?, ?, ?, ?, ?, ? FROM events WHERE true ON CONFLICT DO NOTHING",
-            (place, stream, kind, evidence, words, onset, int(seen)),
+            (place, stream, kind, evidence, sentence, onset, int(seen)),
         )
         return done.rowcount > 0
 
     def last_event(self, stream: str, kind: str) -> tuple[int | None, bool]:
         """Onset of the last alarm of a kind in a stream, and whether it was acknowledged."""
         query = "SELECT onset, seen FROM events WHERE stream = ? AND kind = ? ORDER BY sequence DESC LIMIT 1"
-        found = self.connection.execute(query, (stream, kind)).fetchone()
-        return (None, False) if found is None else (found[0], bool(found[1]))
+        onset, seen = self._row(query, stream, kind) or (None, False)
+        return onset, bool(seen)
 
     def events(self) -> list[tuple[int, int, str, str, float, str, int | None, bool]]:
         """All alarms in order: number, window, stream, kind, evidence, words, onset, whether it was acknowledged."""
@@ -437,10 +443,10 @@ def id_fingerprint(name: str) -> int:
 
 
 def _part(row: tuple[Any, ...]) -> Part:
-    drift, measured = (None if text is None else json.loads(text) for text in row[6:])
-    place, stream, n, labelled = row[:4]
-    return Part(place, stream, n, labelled, Sketch.from_bytes(row[4]), Sketch.from_bytes(row[5]), drift, measured)
+    place, stream, n, labelled, scores, outcomes, *texts = row
+    drift, measured = (None if text is None else json.loads(text) for text in texts)
+    return Part(place, stream, n, labelled, Sketch.from_bytes(scores), Sketch.from_bytes(outcomes), drift, measured)
 
 
-def _text(found: dict[str, Any] | None) -> str | None:
-    return None if found is None else json.dumps(found)
+def _text(results: dict[str, Any] | None) -> str | None:
+    return None if results is None else json.dumps(results)

@@ -115,7 +115,7 @@ class Memory(NamedTuple):
     def after(self, data: Counted) -> Memory:
         """The state after a window: updated sums, and the posterior mode of shift and slope."""
         p, rows, positives = data
-        theta, precision = _updated(p, rows, positives, self)
+        theta, precision = _update_memory(p, rows, positives, self)
         negatives = rows - positives
         return Memory(
             self.rows + rows.sum(axis=-1),
@@ -137,7 +137,7 @@ def _cox_evidence(p: Floats, yes: Floats, no: Floats, memory: Memory) -> Floats:
     return np.asarray((yes * if_yes + no * if_no).sum(axis=-1))
 
 
-def _updated(p: Floats, rows: Floats, positives: Floats, memory: Memory) -> tuple[Floats, Floats]:
+def _update_memory(p: Floats, rows: Floats, positives: Floats, memory: Memory) -> tuple[Floats, Floats]:
     """Posterior mode of shift and slope given the window and a normal prior at the previous mode, by bounded Newton steps."""
     kept = (p > 0) & (p < 1)
     p, rows, positives = p[kept], rows[..., kept], positives[..., kept]
@@ -148,7 +148,7 @@ def _updated(p: Floats, rows: Floats, positives: Floats, memory: Memory) -> tupl
         gap, back = positives - rows * rate, theta - memory.theta
         pull = known[..., :2] * back[..., :1] + known[..., 1:] * back[..., 1:]
         slope = np.stack([gap.sum(-1), gap @ z], axis=-1) - pull
-        step = _solved(_information(z, rows * rate * (1 - rate)) + known, slope)
+        step = _solve(_information(z, rows * rate * (1 - rate)) + known, slope)
         theta = np.clip(theta + step, -FARTHEST, FARTHEST)
         if np.abs(step).max(initial=0.0) < ENOUGH:
             break
@@ -164,7 +164,7 @@ def _information(z: Floats, weight: Floats) -> Floats:
     return np.stack([weight.sum(-1), weight @ z, weight @ z**2], axis=-1)
 
 
-def _solved(matrix: Floats, vector: Floats) -> Floats:
+def _solve(matrix: Floats, vector: Floats) -> Floats:
     """Solution of symmetric 2 by 2 systems, bounded in length."""
     a, b, c = matrix[..., 0], matrix[..., 1], matrix[..., 2]
     det = a * c - b * b

@@ -18,14 +18,14 @@ from ..errors import FileError, GroupError
 from ..inference.multiplicity import e_bh
 from ..sketches.sketch import Sketch
 from ..util.results import Record, number, percent, plain_value, several
-from .alarms import OOD, fingerprint, judged
+from .alarms import OOD, fingerprint, judged_rows
 from .calibration import WindowCalibration, find_calibration
 from .changepoint import EDetector
 from .drift import INVESTIGATE
 from .ingest import ALL_ROWS, balance, balance_text, group_key, group_name, known_keys, some_names
 from .labelfree import ScoreFindings, find_ood, find_scores
 from .online import OnlineRecalibration
-from .prometheus import exposed
+from .prometheus import expose
 from .queries import Part, Stream, Transaction, Window
 from .sequential import EProcess
 from .settings import Settings
@@ -145,13 +145,13 @@ class WindowStatus(Record):
     def accuracy_words(self) -> str:
         """Accuracy of the labelled rows, and estimated performance if labels are missing; empty if neither is available."""
         c = self.calibration
-        found = []
+        text = []
         if c is not None and c.accuracy is not None:
             rows = "labelled rows" if c.n == self.labelled else "rows, unlabelled ones counted as negative"
-            found.append(f"Accuracy {number(c.accuracy)} on {c.n:,} {rows}.")
+            text.append(f"Accuracy {number(c.accuracy)} on {c.n:,} {rows}.")
         if self.scores.performance is not None and (c is None or c.n < self.n):
-            found.append(self.scores.performance.words)
-        return " ".join(found)
+            text.append(self.scores.performance.words)
+        return " ".join(text)
 
     @property
     def drifted(self) -> bool:
@@ -200,10 +200,10 @@ class WindowStatus(Record):
 
     def _title(self) -> str:
         c = self.calibration
-        found = "no labels yet" if c is None else f"gap {number(c.gap)}, ece {number(c.ece)}"
+        calibration = "no labels yet" if c is None else f"gap {number(c.gap)}, ece {number(c.ece)}"
         counts = f"{self.n:,} rows, {100 * self.share_labelled:.0f}% labelled"
         ood = "".join(f", {score.name} {number(score.median)}" for score in self.scores.ood)
-        return f"{self.window}: {counts}, confidence {number(self.scores.confidence.mean)}{ood}, {found} ({self.state})"
+        return f"{self.window}: {counts}, confidence {number(self.scores.confidence.mean)}{ood}, {calibration} ({self.state})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -246,8 +246,8 @@ class GroupStatus(Record):
     declared: bool
 
     def _title(self) -> str:
-        found = "rejected" if self.rejected else "not rejected"
-        return f"{self.group}: {self.n:,} rows, {self.labelled:,} labelled, e-value {number(self.e_value)}, critical value {number(self.needed)} ({found})"
+        result = "rejected" if self.rejected else "not rejected"
+        return f"{self.group}: {self.n:,} rows, {self.labelled:,} labelled, e-value {number(self.e_value)}, critical value {number(self.needed)} ({result})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -411,7 +411,7 @@ class MonitorStatus(Record):
         """Open alarms as text: each kind, group and onset once, with the number of repetitions and that of the first alarm."""
         stories = stories_of(self.open_alarms)
         more = len(stories) - SHOWN_ALARMS
-        lines = [f"{story_text(found)} [alarm {found[0].number}]" for found in stories[:SHOWN_ALARMS]]
+        lines = [f"{story_text(story)} [alarm {story[0].number}]" for story in stories[:SHOWN_ALARMS]]
         return [*lines, f"and {more:,} more open alarms"] if more > 0 else lines
 
     @property
@@ -469,13 +469,15 @@ class MonitorStatus(Record):
             return ""
         names = [w.window for w in self.all_read]
         since = self.all_read[names.index(alarm.onset) :] if self.group is None and alarm.onset in names else ()
-        found = [w.calibration for w in since if w.calibration is not None]
-        if not found:
+        calibrations = [w.calibration for w in since if w.calibration is not None]
+        if not calibrations:
             return f" since {alarm.onset}"
-        rows = sum(c.n for c in found)
-        predicted, observed = (sum(getattr(c, name) * c.n for c in found) / rows for name in ("mean_score", "rate"))
-        words = ("mean confidence", "accuracy") if self.lens == "top_label" else ("predicted", "observed")
-        return f" since {alarm.onset}; {words[0]} {percent(predicted)}, {words[1]} {percent(observed)}"
+        rows = sum(c.n for c in calibrations)
+        predicted, observed = (
+            sum(getattr(c, name) * c.n for c in calibrations) / rows for name in ("mean_score", "rate")
+        )
+        mean, rate = ("mean confidence", "accuracy") if self.lens == "top_label" else ("predicted", "observed")
+        return f" since {alarm.onset}; {mean} {percent(predicted)}, {rate} {percent(observed)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the status as plain values.
@@ -500,8 +502,8 @@ class MonitorStatus(Record):
         values |= {} if self.subgroups is None else {"subgroups": self.subgroups.to_dict()["subgroups"]}
         values |= {} if self.online is None else {"online": self.online.to_dict()}
         lists = {name: getattr(self, name) for name in ("alarms", "groups", "windows", "notes")}
-        found: dict[str, Any] = plain_value({"verdict": self.verdict, **values, "evidence": evidence, **lists})
-        return found
+        plain: dict[str, Any] = plain_value({"verdict": self.verdict, **values, "evidence": evidence, **lists})
+        return plain
 
     def to_prometheus(self, labels: Mapping[str, str] | None = None) -> str:
         """Return gauges in the text format of Prometheus.
@@ -516,7 +518,7 @@ class MonitorStatus(Record):
         str
             The lines.
         """
-        return exposed(self, labels)
+        return expose(self, labels)
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per window."""
@@ -533,19 +535,19 @@ class MonitorStatus(Record):
 
 def stories_of(alarms: Iterable[Alarm]) -> list[list[Alarm]]:
     """Alarms with their repetitions: those of one kind, score, group and onset, acknowledged or not, are one."""
-    found: dict[tuple[Any, ...], list[Alarm]] = {}
+    stories: dict[tuple[Any, ...], list[Alarm]] = {}
     for alarm in alarms:
         key = (alarm.acknowledged, alarm.kind, alarm.score, group_key(alarm.group), alarm.onset)
-        found.setdefault(key, []).append(alarm)
-    return list(found.values())
+        stories.setdefault(key, []).append(alarm)
+    return list(stories.values())
 
 
-def story_text(found: list[Alarm]) -> str:
+def story_text(story: list[Alarm]) -> str:
     """An alarm, and how often it was repeated."""
-    if len(found) == 1:
-        return repr(found[0])
-    times = "once" if len(found) == 2 else f"{len(found) - 1} times"
-    return f"{found[0]!r} Repeated {times}, last in window {found[-1].window}."
+    if len(story) == 1:
+        return repr(story[0])
+    times = "once" if len(story) == 2 else f"{len(story) - 1} times"
+    return f"{story[0]!r} Repeated {times}, last in window {story[-1].window}."
 
 
 # A status from the store
@@ -583,13 +585,13 @@ def build_status(
         waiting, early = _waiting(db, settings, clock), db.count_early()
         ignored = db.meta("labels_of_pruned") or 0
     reference = reference_of(key)
-    found = [_find_results(part, settings, reference_of(key, part.place), clock, len(streams)) for part in parts]
-    _keep(store, parts, found)
-    each = {
+    results = [_find_results(part, settings, reference_of(key, part.place), clock, len(streams)) for part in parts]
+    _keep(store, parts, results)
+    statuses = {
         w.place: _window(settings, w, p, f, evidence.get(w.place), clock)
-        for w, p, f in zip(read, parts, found, strict=True)
+        for w, p, f in zip(read, parts, results, strict=True)
     }
-    shown = [each[w.place] for w in windows]
+    shown = [statuses[w.place] for w in windows]
     n, labelled = counts.get(key, (0, 0))
     declared = [EProcess.of_dict(s.eprocess).value for s in streams.values() if s.declared]
     return MonitorStatus(
@@ -601,7 +603,7 @@ def build_status(
         clock=None if clock is None else time_text(clock) if settings.rule.by_time else f"row {clock:,}",
         total_windows=total,
         windows=tuple(shown),
-        all_read=tuple(each.values()),
+        all_read=tuple(statuses.values()),
         groups=groups,
         together=float(np.mean(declared)) if declared else None,
         alarms=alarms,
@@ -622,12 +624,12 @@ def alarms_of(db: Transaction, settings: Settings) -> list[Alarm]:
             group_name(stream),
             name(place),
             evidence,
-            words,
+            sentence,
             None if onset is None else name(onset),
             seen,
             kind.removeprefix(OOD) if kind.startswith(OOD) else None,
         )
-        for number, place, stream, kind, evidence, words, onset, seen in db.events()
+        for number, place, stream, kind, evidence, sentence, onset, seen in db.events()
     ]
 
 
@@ -669,8 +671,8 @@ def _waiting(db: Transaction, settings: Settings, clock: int | None) -> str:
     name = settings.rule.name(window.place)
     if settings.is_past_horizon(window.place, clock):
         return f"Window {name} has no labels, though its horizon has passed; it is tested if labels arrive before those of later windows."
-    told = f"Window {name} is waiting for labels: {labelled:,} of {n:,} available, {settings.mature:.0%} needed."
-    return told + ("" if settings.horizon is not None else " Without a horizon, this and all later windows wait.")
+    text = f"Window {name} is waiting for labels: {labelled:,} of {n:,} available, {settings.mature:.0%} needed."
+    return text + ("" if settings.horizon is not None else " Without a horizon, this and all later windows wait.")
 
 
 def _find_results(
@@ -679,7 +681,7 @@ def _find_results(
     """Results of a part, cached if its rows have not changed."""
     cached = part.drift
     scores = examine(part, settings, reference, streams) if cached is None else ScoreFindings.of_dict(cached)
-    rows = judged(part, settings, clock)
+    rows = judged_rows(part, settings, clock)
     kept = part.measured
     if kept is not None and kept["n"] == rows.n:
         return scores, WindowCalibration(**kept)
@@ -691,17 +693,17 @@ def examine(part: Part, settings: Settings, reference: Baseline, streams: int) -
     # Each score has an equal share of the level (Bonferroni); alarms adjust all of them together (Holm), which is never stricter.
     alpha = settings.drift_alpha / (1 + len(settings.ood))
     levels: dict[str, Any] = {"alpha": alpha, "n_resamples": settings.n_resamples, "streams": streams}
-    found = find_scores(part.scores, reference.scores, **levels)
+    scores = find_scores(part.scores, reference.scores, **levels)
     if not settings.ood:
-        return found
+        return scores
     ood = (find_ood(each, part.ood[each.name], reference.ood.get(each.name), **levels) for each in settings.ood)
-    return replace(found, ood=tuple(ood))
+    return replace(scores, ood=tuple(ood))
 
 
-def _keep(store: Store, parts: list[Part], found: list[tuple[ScoreFindings, WindowCalibration | None]]) -> None:
+def _keep(store: Store, parts: list[Part], results: list[tuple[ScoreFindings, WindowCalibration | None]]) -> None:
     """Cache computed results unless the rows have changed meanwhile; stores that cannot be written are left unchanged."""
     new: list[tuple[Part, str, dict[str, Any]]] = []
-    for part, (scores, calibration) in zip(parts, found, strict=True):
+    for part, (scores, calibration) in zip(parts, results, strict=True):
         if part.drift is None:
             new.append((part, "drift", scores.to_dict()))
         if calibration is not None and (part.measured is None or part.measured["n"] != calibration.n):
@@ -713,7 +715,7 @@ def _keep(store: Store, parts: list[Part], found: list[tuple[ScoreFindings, Wind
             for part, column, content in new:
                 now = db.part(part.place, part.stream, part.scores.lens)
                 if (now.scores, now.ood, now.outcomes) == (part.scores, part.ood, part.outcomes):
-                    db.save_found(part.place, part.stream, column, content)
+                    db.save_results(part.place, part.stream, column, content)
     except FileError as error:
         if not is_unwritable(error):
             raise
@@ -723,12 +725,12 @@ def _window(
     settings: Settings,
     window: Window,
     part: Part,
-    found: tuple[ScoreFindings, WindowCalibration | None],
+    results: tuple[ScoreFindings, WindowCalibration | None],
     evidence: list[Any] | None,
     clock: int | None,
 ) -> WindowStatus:
     state = ("waiting" if window.closed else "open", "tested", "skipped")[window.tested]
-    changed = evidence is not None and evidence[0] != fingerprint(judged(part, settings, clock))
+    changed = evidence is not None and evidence[0] != fingerprint(judged_rows(part, settings, clock))
     notes = []
     if window.late_rows:
         notes.append(f"{several(window.late_rows, 'row')} arrived after the window was closed")
@@ -742,7 +744,7 @@ def _window(
     counts = (window.late_rows, window.late_labels, window.revised)
     name, span = settings.rule.name(window.place), settings.rule.span(window.place)
     return WindowStatus(
-        name, *span, state, part.n, part.labelled, *found, e_value, detector, *counts, changed, tuple(notes)
+        name, *span, state, part.n, part.labelled, *results, e_value, detector, *counts, changed, tuple(notes)
     )
 
 

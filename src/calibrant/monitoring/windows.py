@@ -245,10 +245,10 @@ def read_times(when: Any, n: int) -> Whole:
     """
     if not isinstance(when, (list, tuple)) and np.ndim(when) == 0:
         return np.full(n, read_time(when), np.int64)
-    found = _times(when, "when")
-    if found.shape != (n,):
-        raise ShapeError("when", f"expected {n} times, one for each row; got {len(found)}")
-    return found
+    times = _times(when, "when")
+    if times.shape != (n,):
+        raise ShapeError("when", f"expected {n} times, one for each row; got {len(times)}")
+    return times
 
 
 def _times(when: Any, argument: str) -> Whole:
@@ -264,31 +264,30 @@ def _times(when: Any, argument: str) -> Whole:
     if array.ndim != 1:
         raise ShapeError(argument, f"expected one time for each row, got {array.ndim} dimensions")
     if array.dtype.kind == "M":
-        return _checked(array, argument)
+        return _check_range(array, argument)
     if array.dtype.kind not in "UTSO":
         raise InputTypeError(argument, f"expected times, got {array.dtype.name}", FORM)
     texts = [value.decode() if isinstance(value, bytes) else str(value) for value in array.tolist()]
     micros: dict[str, int] = {}  # of distinct values only: files have far fewer times than rows
     for row, text in enumerate(texts):
-        if text not in micros:
-            micros[text] = _micros(text, row, argument)
+        if text in micros:
+            continue
+        written = text.strip()
+        try:
+            if written.isdigit() and len(written) != len(
+                "20260131"
+            ):  # Python would read 1767101600000 as the year 1767
+                raise ValueError
+            moment = datetime.fromisoformat(written)
+        except ValueError:
+            raise InputError(argument, f"{written[:40]!r} is not a time", WRITTEN, row=row) from None
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+        micros[text] = int(np.datetime64(moment, "us").astype(np.int64))
     return np.array([micros[text] for text in texts], np.int64)
 
 
-def _micros(text: str, row: int, argument: str) -> int:
-    text = text.strip()
-    try:
-        if text.isdigit() and len(text) != len("20260131"):  # Python would read 1767101600000 as the year 1767
-            raise ValueError
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(argument, f"{text[:40]!r} is not a time", WRITTEN, row=row) from None
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(UTC).replace(tzinfo=None)
-    return int(np.datetime64(moment, "us").astype(np.int64))
-
-
-def _checked(array: NDArray[Any], argument: str) -> Whole:
+def _check_range(array: NDArray[Any], argument: str) -> Whole:
     hole = np.isnat(array)
     if hole.any():
         row = int(np.argmax(hole))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..errors import CalibrantError
-from ..evaluation.discrimination import discriminated
+from ..evaluation.discrimination import discrimination_of
 from ..evaluation.evidence import Inference, resampled_alike, with_additions, with_direction
 from ..evaluation.measure import evaluate
 from ..evaluation.result import Evaluation, Header, MetricResult
@@ -138,7 +138,7 @@ def _discrimination(p: Predictions) -> tuple[MetricRow, ...]:
     values: tuple[float | None, float | None] = (None, None)
     reason = ""
     try:
-        values = discriminated(p)
+        values = discrimination_of(p)
     except CalibrantError as error:
         reason = error.problem
     mean = "" if p.kind == "binary" else "; mean over the classes, one against the rest"

@@ -67,9 +67,9 @@ class _Spec(NamedTuple):
 def read_cells(table: Any, missing: str = "raise") -> Cells:
     """Read, check and add the integers of a result."""
     check_choice(missing, "missing", ("raise", "drop"))
-    given = _columns(table)
-    columns = {str(name).lower(): values for name, values in given.items()}  # some engines return capitals
-    if len(columns) < len(given):
+    table_columns = _columns(table)
+    columns = {str(name).lower(): values for name, values in table_columns.items()}  # some engines return capitals
+    if len(columns) < len(table_columns):
         raise InputTypeError("table", "has two columns whose names differ in capitals only", QUERY)
     sized = [hasattr(values, "__len__") and not isinstance(values, str) for values in columns.values()]
     if not all(sized) or len({len(values) for values in columns.values()}) > 1:
@@ -101,9 +101,9 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
     lens = "binary" if spec.kind == "binary" else "top_label"
 
     def part(chosen: Any) -> Sketch:
-        found = CellSums(*(values[chosen] for values in sums)).gathered(cell[chosen] - 1, CELLS)
-        held = np.flatnonzero(found.rows)
-        return Sketch(held, CellSums(*(values[held] for values in found)), lens)
+        merged = CellSums(*(values[chosen] for values in sums)).gathered(cell[chosen] - 1, CELLS)
+        held = np.flatnonzero(merged.rows)
+        return Sketch(held, CellSums(*(values[held] for values in merged)), lens)
 
     parts: dict[Any, Sketch] = {None: part(slice(None))}
     if named:
@@ -123,14 +123,14 @@ def _columns(table: Any) -> Mapping[str, Any]:
             group = next((name for name in rows.names if name.lower() == "group_name"), None)
             typed, _ = rows.typed_table(name for name in rows.names if name.lower() != "group_name")
             listed = ", ".join(map(quoted, rows.names))
-            found = dict(rows.connection.execute(f"SELECT {listed} FROM {typed}").fetchnumpy())  # noqa: S608
+            columns = dict(rows.connection.execute(f"SELECT {listed} FROM {typed}").fetchnumpy())  # noqa: S608
             if group is not None and rows.printed:
-                texts = ["" if text is None else text for text in _listed(found[group])]
+                texts = ["" if text is None else text for text in _entries(columns[group])]
                 names = names_as_written(texts)
                 if len(set(names.values())) < len(names):  # the engine has told them apart
                     names = {text: text for text in texts}
-                found[group] = [names[text] for text in texts]
-            return found
+                columns[group] = [names[text] for text in texts]
+            return columns
     if hasattr(table, "fetchnumpy"):  # a result of DuckDB, which needs no other package
         return dict(table.fetchnumpy())
     if isinstance(table, Mapping):
@@ -146,7 +146,7 @@ def _columns(table: Any) -> Mapping[str, Any]:
     raise InputTypeError("table", f"must be a table, a dict of columns or a path; got {type(table).__name__}")
 
 
-def _listed(values: Any) -> list[Any]:
+def _entries(values: Any) -> list[Any]:
     """The values of a column, None for those that are missing."""
     return list(values.tolist()) if hasattr(values, "tolist") else list(values)
 
@@ -156,7 +156,7 @@ def _spec(columns: Mapping[str, Any]) -> _Spec:
         known = ", ".join(map(str, list(columns)[:10]))
         problem = f"is not the result of a query of calibrant; its columns are {known}"
         raise InputTypeError("table", problem, "write the query with `calibrant sql` or cells_query")
-    texts = set(_listed(columns["calibrant"]))
+    texts = set(_entries(columns["calibrant"]))
     if not texts:
         raise ShapeError("table", "has no rows", "check the table that was queried, and the condition")
     if len(texts) > 1:
@@ -173,7 +173,7 @@ def _spec(columns: Mapping[str, Any]) -> _Spec:
     if kind not in ("binary", "confidence", "multiclass") or len(classes) < 2:
         raise InputTypeError("table", "the column 'calibrant' was changed", QUERY)
     names = {role: [text for key, text in pairs if key == role] for role in ("label", "prob", "by")}
-    shown = {role: ", ".join(found) for role, found in names.items() if found}
+    shown = {role: ", ".join(texts) for role, texts in names.items() if texts}
     return _Spec(shown, kind, classes)
 
 
@@ -217,7 +217,7 @@ def _whole(columns: Mapping[str, Any], name: str) -> Counts:
 
 def _groups(columns: Mapping[str, Any], valid: Any) -> tuple[Counts, list[Any]]:
     """The index of the group of each row, and the names."""
-    listed = _listed(columns["group_name"])
+    listed = _entries(columns["group_name"])
     kept = [value for value, is_valid in zip(listed, valid.tolist(), strict=True) if is_valid]
     # A column of integers with missing values, those of invalid rows, becomes one of doubles in pandas.
     widened = len(kept) < len(listed) and all(isinstance(value, float) and value.is_integer() for value in kept)

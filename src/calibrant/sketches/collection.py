@@ -166,21 +166,21 @@ class Sketches(Summary):
         names = tuple(range(predictions.k) if predictions.classes is None else map(plain_name, predictions.classes))
         chosen = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
         if predictions.groups is None:
-            parts: dict[Any, GroupSketch] = {ALL: _sketched(predictions, chosen, scores)}
+            parts: dict[Any, GroupSketch] = {ALL: _sketch_lenses(predictions, chosen, scores)}
         elif predictions.weight_kind == "unit":
             sums = GroupSums(len(predictions.group_names), chosen, scores)
             sums.add(predictions, predictions.groups)
             parts = sums.parts([plain_name(name) for name in predictions.group_names])
         else:
-            parts = {ALL: _sketched(predictions, chosen, scores)}
+            parts = {ALL: _sketch_lenses(predictions, chosen, scores)}
             order = np.argsort(predictions.groups, kind="stable")
             ends = np.cumsum(np.bincount(predictions.groups, minlength=len(predictions.group_names)))
             for name, rows in zip(predictions.group_names, np.split(order, ends[:-1]), strict=True):
                 if len(rows):
-                    parts[plain_name(name)] = _sketched(predictions.take(rows), chosen, scores)
-        made = cls(predictions.kind, names, parts)
-        made.dropped, made.label_name = predictions.dropped, predictions.label_name
-        return made
+                    parts[plain_name(name)] = _sketch_lenses(predictions.take(rows), chosen, scores)
+        sketches = cls(predictions.kind, names, parts)
+        sketches.dropped, sketches.label_name = predictions.dropped, predictions.label_name
+        return sketches
 
     @property
     def groups(self) -> tuple[Any, ...]:
@@ -381,11 +381,11 @@ class Sketches(Summary):
         if views[0].lens != "binary":
             keywords["input"] = "confidence"
         score = np.concatenate([view.score for view in views])
-        found = Predictions.derived(np.concatenate([view.raw_outcome for view in views]), score, **keywords)
+        predictions = Predictions.derived(np.concatenate([view.raw_outcome for view in views]), score, **keywords)
         if views[0].lens == "binary" and list(self.classes) != [0, 1]:
-            found.classes = self.classes
-        found.dropped, found.label_name = self.dropped, self.label_name
-        return found
+            predictions.classes = self.classes
+        predictions.dropped, predictions.label_name = self.dropped, self.label_name
+        return predictions
 
     def renamed(self, classes: tuple[Any, ...], lenses: Mapping[str, str]) -> Sketches:
         """Return the sketches with other names of classes and lenses.
@@ -405,7 +405,7 @@ class Sketches(Summary):
         parts = {}
         for name, part in self.parts.items():
             kept = {
-                lenses[lens]: Sketch(found._cells, found._kept, lenses[lens]) for lens, found in part.lenses.items()
+                lenses[lens]: Sketch(sketch._cells, sketch._kept, lenses[lens]) for lens, sketch in part.lenses.items()
             }
             parts[name] = GroupSketch(kept, part.scores)
         return Sketches(self.kind, classes, parts)
@@ -436,10 +436,10 @@ class Sketches(Summary):
         if set(self.lenses) != set(other.lenses):
             problem = f"has other lenses: {list(other.lenses)} and {list(self.lenses)}"
             raise LensError("other", problem, "use the same lenses for both")
-        given = [*self.parts.items(), *other.parts.items()]
-        names = iter(common_names([name for name, _ in given if name is not ALL]))
+        named_parts = [*self.parts.items(), *other.parts.items()]
+        names = iter(common_names([name for name, _ in named_parts if name is not ALL]))
         parts: dict[Any, GroupSketch] = {}
-        for old, part in given:
+        for old, part in named_parts:
             name = ALL if old is ALL else next(names)
             parts[name] = parts[name].merge(part) if name in parts else part
         both = Sketches(self.kind, self.classes, parts)
@@ -563,11 +563,11 @@ class Sketches(Summary):
         >>> cal.Sketches.from_cells(connection.execute(query))
         Sketches(binary, 3 rows; binary)
         """
-        found = read_cells(table, missing)
-        parts = {name: GroupSketch({part.lens: part}, None) for name, part in found.parts.items()}
-        made = cls(found.kind, found.classes, parts)
-        made.dropped = found.dropped
-        return made
+        cells = read_cells(table, missing)
+        parts = {name: GroupSketch({part.lens: part}, None) for name, part in cells.parts.items()}
+        sketches = cls(cells.kind, cells.classes, parts)
+        sketches.dropped = cells.dropped
+        return sketches
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the sketches to a file, which is replaced atomically.
@@ -631,9 +631,11 @@ def default_lenses(kind: str, classes: int) -> tuple[str, ...]:
     return ("top_label", "classwise") if kind == "multiclass" and classes <= FEW_CLASSES else ("top_label",)
 
 
-def _sketched(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSketch:
-    found = {view.lens: Sketch.of_view(view) for view in _views(p, lenses)}
-    return GroupSketch(found, row_sums(p.probs, p.labels) if scores and p.labels is not None and _has_rows(p) else None)
+def _sketch_lenses(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSketch:
+    sketches = {view.lens: Sketch.of_view(view) for view in _views(p, lenses)}
+    return GroupSketch(
+        sketches, row_sums(p.probs, p.labels) if scores and p.labels is not None and _has_rows(p) else None
+    )
 
 
 def _views(p: Predictions, lenses: tuple[str, ...]) -> Iterator[View]:
@@ -681,18 +683,18 @@ class GroupSums:
 
     def parts(self, names: Sequence[Any]) -> dict[Any, GroupSketch]:
         """The summary of each group that has rows, by name, and that of all rows."""
-        found: list[dict[str, Sketch]] = [{} for _ in names]
+        sketches: list[dict[str, Sketch]] = [{} for _ in names]
         whole: dict[str, Sketch] = {}
         for lens in list(self.cells):
             whole[lens], each = self.cells.pop(lens).sketches(lens)
-            for part, sketch in zip(found, each, strict=True):
+            for part, sketch in zip(sketches, each, strict=True):
                 part[lens] = sketch
         rows: list[Any] = [None] * len(names) if self.rows is None else self.rows.sums()
         total = None
         if self.rows is not None:
             total = RowSums(*(sum(column) for column in zip(*rows, strict=True)))
         parts: dict[Any, GroupSketch] = {ALL: GroupSketch(whole, total)}
-        for name, lenses, sums in zip(names, found, rows, strict=True):
+        for name, lenses, sums in zip(names, sketches, rows, strict=True):
             if next(iter(lenses.values())).n:
                 parts[name] = GroupSketch(lenses, sums)
         return parts

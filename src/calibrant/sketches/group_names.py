@@ -22,7 +22,7 @@ def plain_name(name: Any) -> Any:
     return plain if isinstance(plain, (str, int, float)) else str(plain)
 
 
-def _printed(name: Any) -> str:
+def _name_text(name: Any) -> str:
     """A name as text; whole numbers without decimals."""
     return str(int(name) if isinstance(name, float) and name.is_integer() else name)
 
@@ -46,7 +46,7 @@ def common_names(names: Sequence[Any]) -> list[Any]:
     texts = {name for name in names if isinstance(name, str)}
     forms: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper)
     written = next((form for form in forms if {form("True"), form("False")} & texts), str)
-    return [written(str(name)) if isinstance(name, bool) else _printed(name) for name in names]
+    return [written(str(name)) if isinstance(name, bool) else _name_text(name) for name in names]
 
 
 def finder(known: Sequence[Any]) -> Callable[[Any], int | None]:
@@ -83,6 +83,6 @@ def finder(known: Sequence[Any]) -> Callable[[Any], int | None]:
 def _value_of(name: Any) -> str:
     """A text that a value and its spellings share."""
     if not isinstance(name, str):
-        return _printed(name)
+        return _name_text(name)
     whole = re.fullmatch(WHOLE, name)
     return whole[1] if whole else name.capitalize() if name.lower() in ("true", "false") else name

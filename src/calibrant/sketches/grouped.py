@@ -85,7 +85,15 @@ class GroupCells:
             Sketch(cells[start:end], CellSums(*(part[start:end] for part in sums)), lens)
             for start, end in pairwise(ends)
         ]
-        return _total(cells, sums, lens), parts
+
+        def add(values: Array) -> Array:
+            added = np.zeros(CELLS, np.int64)
+            np.add.at(added, cells, values)
+            return added
+
+        total = _add_sums(sums, add)
+        held = np.flatnonzero(total.rows)
+        return Sketch(held, CellSums(*(part[held] for part in total)), lens), parts
 
     def _sum_waiting(self) -> None:
         """Sum the waiting rows, at most 2^22, by cell."""
@@ -208,16 +216,3 @@ def _merge(runs: Sequence[Run]) -> Run:
     first = _first(key)
     sums = CellSums(*(np.concatenate(parts)[order] for parts in zip(*(sums for _, sums in runs), strict=True)))
     return key[first], _add_sums(sums, _add_from(first))
-
-
-def _total(cells: Array, sums: CellSums, lens: str) -> Sketch:
-    """Return the sketch of the rows of all groups."""
-
-    def add(values: Array) -> Array:
-        added = np.zeros(CELLS, np.int64)
-        np.add.at(added, cells, values)
-        return added
-
-    total = _add_sums(sums, add)
-    held = np.flatnonzero(total.rows)
-    return Sketch(held, CellSums(*(part[held] for part in total)), lens)

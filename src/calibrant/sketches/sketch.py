@@ -201,7 +201,7 @@ class Sketch(Summary):
             assert view.weight is not None
             if view.weight.sum(dtype=np.float64) > MOST_ROWS:
                 raise WeightsNotSupportedError("counts", f"sum to more than {MOST_ROWS:,} rows")
-            return _counted(view, view.weight.astype(np.int64))
+            return _sketch_counts(view, view.weight.astype(np.int64))
         return cls.of_sums(cell_sums(view.raw_score, view.raw_outcome), view.lens)
 
     @documents_keywords()
@@ -397,7 +397,7 @@ class Sketch(Summary):
         cells = self._kept, edges[self._cells], edges[self._cells + 1]
         value = metric(self, **options)
         # A view already has a lens and accepts no other.
-        views = {word: given for word, given in options.items() if word != "lens"}
+        views = {word: value for word, value in options.items() if word != "lens"}
         try:
             with warnings.catch_warnings():
                 # Warnings were issued above; scores of 0 or 1 may result from the placement.
@@ -508,15 +508,15 @@ def cell_views(sums: BinSums | CellSums, low: Floats, high: Floats, sizes: Count
     return sorted_views(score[cell], outcome.astype(np.uint8), counts[cell, outcome], rows, lens)
 
 
-def _counted(view: View, weight: Counts) -> Sketch:
+def _sketch_counts(view: View, weight: Counts) -> Sketch:
     """The sketch of rows with counts. Large counts are split into high and low bits, and the sketch of the high bits is doubled repeatedly."""
     if weight.sum() <= MOST_COUNTED:
         return Sketch.of_sums(_counted_sums(view, weight), view.lens)
     bits = max(1, 40 - len(weight).bit_length())
-    found, more = _counted(view, weight & ((1 << bits) - 1)), _counted(view, weight >> bits)
+    low, high = _sketch_counts(view, weight & ((1 << bits) - 1)), _sketch_counts(view, weight >> bits)
     for _ in range(bits):
-        more = more.merge(more)
-    return found.merge(more)
+        high = high.merge(high)
+    return low.merge(high)
 
 
 def _counted_sums(view: View, weight: Counts) -> BinSums:

@@ -190,11 +190,11 @@ def _plan(prob: Any, label: Any, by: Any, classes: Any, input: str) -> Plan:
     k = max(2, len(probs))
     if len(probs) > 1 and input == "confidence":
         raise ShapeError("prob", "a confidence has one column", "use input='prob'")
-    given = None if classes is None else tuple(classes)
-    if given is not None and (len(given) != k or len({str(name) for name in given}) != k):
-        raise ArgumentError("classes", f"must be {k} different labels; got {list(given)}")
+    names = None if classes is None else tuple(classes)
+    if names is not None and (len(names) != k or len({str(name) for name in names}) != k):
+        raise ArgumentError("classes", f"must be {k} different labels; got {list(names)}")
     kind = "confidence" if input == "confidence" else "binary" if k == 2 else "multiclass"
-    return Plan(probs, label, by, tuple(range(k)) if given is None else given, kind)
+    return Plan(probs, label, by, tuple(range(k)) if names is None else names, kind)
 
 
 def row_steps(plan: Plan, own: Dialect) -> Steps:
@@ -254,15 +254,15 @@ def _spellings(name: Any, booleans: bool) -> list[str]:
     (['1', '1.0', '1.00', '1.000'], ['1E0', '1.0E0', 'true', 't'], ['no'])
     """
     text = str(name)
-    found = [text]
+    spellings = [text]
     if re.fullmatch(r"-?\d+", text):
-        found += [f"{text}.{'0' * places}" for places in range(1, 13)]
-        found += [f"{text}E0", f"{text}.0E0"] if len(text.lstrip("-")) == 1 else []
+        spellings += [f"{text}.{'0' * places}" for places in range(1, 13)]
+        spellings += [f"{text}E0", f"{text}.0E0"] if len(text.lstrip("-")) == 1 else []
     if booleans:
-        found += ["true", "t"] if name else ["false", "f"]
+        spellings += ["true", "t"] if name else ["false", "f"]
     elif text.lower() in ("true", "false"):
-        found += [text.lower(), text.lower()[0]]
-    return list(dict.fromkeys(found))
+        spellings += [text.lower(), text.lower()[0]]
+    return list(dict.fromkeys(spellings))
 
 
 def _cell_steps() -> Steps:
@@ -299,9 +299,9 @@ def quoted(name: str, own: Dialect, argument: str) -> str:
     """A name as an identifier of the dialect."""
     if "\0" in name or not name:
         raise InputTypeError(argument, f"must be a name; got {name!r}")
-    given = re.fullmatch(r'"((?:[^"]|"")+)"', name, re.S)
-    if given is not None:
-        name = given[1].replace('""', '"')
+    match = re.fullmatch(r'"((?:[^"]|"")+)"', name, re.S)
+    if match is not None:
+        name = match[1].replace('""', '"')
     return own.quote + name.replace(own.quote, own.quote * 2) + own.quote
 
 
@@ -325,7 +325,7 @@ def _parts(table: Any) -> list[str]:
     """The parts of the name of a table: ``a.b`` has two, ``"a.b"`` one."""
     if not _is_name(table):
         raise InputTypeError("table", f"must be the name of a table; got {table!r}")
-    found = re.findall(r'("(?:[^"]|"")+"|[^."]+)(?:\.|$)', table, re.S)
-    if ".".join(found) != table:
+    parts = re.findall(r'("(?:[^"]|"")+"|[^."]+)(?:\.|$)', table, re.S)
+    if ".".join(parts) != table:
         raise ArgumentError("table", f"{table!r} is not a name", 'write schema.table, and a part with a dot as "a.b"')
-    return list(found)
+    return list(parts)

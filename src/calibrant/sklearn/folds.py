@@ -139,7 +139,7 @@ def cross_val_predictions(
     X, y, groups, sample_weight = indexable(X, y, groups, sample_weight)
     labels = column(y, "y").array
     splits = list(check_cv(cv, labels, classifier=True).split(X, labels, groups))
-    fold, found, kinds, classes = np.zeros(len(labels), int), {}, set(), None
+    fold, values, kinds, classes = np.zeros(len(labels), int), {}, set(), None
     for place, (train, test) in enumerate(track(splits, "folds"), 1):
         if fold[test].any():
             raise ArgumentError("cv", "has rows in several test folds", "use a splitter whose test folds are disjoint")
@@ -150,12 +150,12 @@ def cross_val_predictions(
         classes = model.classes_ if classes is None else classes
         if not np.array_equal(classes, model.classes_):
             raise ArgumentError("cv", f"fold {place} has other classes in its training rows", "use stratified folds")
-        found[place], kind = scores_of(model, _safe_indexing(X, test))
+        values[place], kind = scores_of(model, _safe_indexing(X, test))
         kinds.add(kind)
     rows = np.flatnonzero(fold)
-    scores = np.zeros((len(labels), *np.shape(found[1])[1:]))
+    scores = np.zeros((len(labels), *np.shape(values[1])[1:]))
     for place, (_, test) in enumerate(splits, 1):
-        scores[test] = found[place]
+        scores[test] = values[place]
     names = label_names(model, labels[rows])
     weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
     return Predictions(
@@ -215,14 +215,14 @@ def evaluate_folds(predictions: Predictions, metrics: Any = ("brier", "nll", "ec
     if not isinstance(predictions, Predictions) or predictions.groups is None:
         raise GroupError("predictions", "must have a fold for each row", "pass Predictions(..., groups=fold)")
     check_one_grouping(predictions, "an evaluation of folds")
-    found = evaluate(predictions, metrics=metrics)
+    evaluation = evaluate(predictions, metrics=metrics)
     rows = []
-    for result in found.results:
-        values = {str(name): _value(part, result.metric) for name, part in found.groups.items()}
+    for result in evaluation.results:
+        values = {str(name): _value(part, result.metric) for name, part in evaluation.groups.items()}
         known = [value for value in values.values() if value is not None]
         mean = float(np.mean(known)) if known else None
         sd = float(np.std(known, ddof=1)) if len(known) > 1 else None
-        rows.append(FoldValues(result.metric, _value(found, result.metric), mean, sd, values))
+        rows.append(FoldValues(result.metric, _value(evaluation, result.metric), mean, sd, values))
     return FoldEvaluation(tuple(rows), predictions.n)
 
 

@@ -165,7 +165,13 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             values, kind = scores_of(estimator, X, wanted)
         elif isinstance(self.cv, str):
             estimator = clone(estimator).fit(X, y, **params)
-            probs = _out_of_bag(estimator)
+            if not hasattr(estimator, "oob_decision_function_"):
+                problem = (
+                    f"'oob' requires a classifier with out-of-bag predictions; {type(estimator).__name__} has none"
+                )
+                raise ArgumentError("cv", problem, "pass RandomForestClassifier(oob_score=True), or a number of folds")
+            # NaN or 0 where every member of the ensemble was fitted with the row.
+            probs = np.array(estimator.oob_decision_function_, dtype=np.float64)
             tested = probs.sum(axis=1) > 0
             probs[~tested] = 1 / len(classes)  # not used
             values, kind = read_scores(probs, "predict_proba", len(classes), wanted)
@@ -376,14 +382,6 @@ def _fold_of_rows(splits: list[tuple[Array, Array]], codes: Array, classes: Arra
     if (tested > 1).any():
         raise ArgumentError("cv", "no row may be a test row of several folds", "use another splitter")
     return fold
-
-
-def _out_of_bag(estimator: Any) -> Floats:
-    """Probabilities of each row by the members of an ensemble that were fitted without it; NaN or 0 where there are none."""
-    if not hasattr(estimator, "oob_decision_function_"):
-        problem = f"'oob' requires a classifier with out-of-bag predictions; {type(estimator).__name__} has none"
-        raise ArgumentError("cv", problem, "pass RandomForestClassifier(oob_score=True), or a number of folds")
-    return np.array(estimator.oob_decision_function_, dtype=np.float64)
 
 
 def _score_fold(

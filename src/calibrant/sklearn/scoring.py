@@ -47,16 +47,16 @@ class Scorer:
     _requests: dict[str, Any] = field(default_factory=dict, init=False, compare=False)
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        found = catalogue[self.metric]
+        metric = catalogue[self.metric]
         values, kind = scores_of(estimator, X)
         names, options = label_names(estimator, y), dict(self.options)
         rows = {"sample_weight": sample_weight, "classes": estimator.classes_}
-        value = found(Predictions(names, values, input=kind, **rows), **options)
+        value = metric(Predictions(names, values, input=kind, **rows), **options)
         if math.isinf(value) and kind == "prob":  # one such fold would leave a grid search without a mean
-            value = found(Predictions(names, np.clip(values, PRECISION, 1 - PRECISION), **rows), **options)
-        if found.proper == "strictly" or found.ideal is None:
+            value = metric(Predictions(names, np.clip(values, PRECISION, 1 - PRECISION), **rows), **options)
+        if metric.proper == "strictly" or metric.ideal is None:
             return -value
-        return -abs(value - found.ideal)
+        return -abs(value - metric.ideal)
 
     def set_score_request(self, **requests: Any) -> Self:
         """Set which metadata the scorer requests, for ``enable_metadata_routing`` of scikit-learn.
@@ -85,10 +85,10 @@ class Scorer:
         MetadataRequest
             The requests.
         """
-        found = MetadataRequest(owner=self)
+        request = MetadataRequest(owner=self)
         for word, alias in self._requests.items():
-            found.score.add_request(param=word, alias=alias)
-        return found
+            request.score.add_request(param=word, alias=alias)
+        return request
 
     def __repr__(self) -> str:
         return f"scorer({self.metric!r})"
@@ -135,17 +135,19 @@ def scorer(metric: str | Metric, **options: Any) -> Scorer:
     >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer("ece", bins=10)).round(2)
     array([-0.15, -0.11, -0.08, -0.09, -0.08])
     """
-    found = metric if isinstance(metric, Metric) else catalogue[metric]
-    if found.needs:
-        raise ArgumentError("metric", f"{found.id} requires {' and '.join(found.needs)}, which scorers do not receive")
-    known = (*found.options, "lens", "where")
+    chosen = metric if isinstance(metric, Metric) else catalogue[metric]
+    if chosen.needs:
+        raise ArgumentError(
+            "metric", f"{chosen.id} requires {' and '.join(chosen.needs)}, which scorers do not receive"
+        )
+    known = (*chosen.options, "lens", "where")
     for keyword, value in options.items():
         if keyword in DATA_KEYWORDS:
             raise UnknownArgumentError(keyword, "unexpected keyword of scorer", FROM_ESTIMATOR)
         if keyword not in known:
             raise unknown_keyword("scorer", keyword, value, known)
-    found._split(options)  # the values of options are checked now, not after the first fold
-    return Scorer(found.id, tuple(sorted(options.items())))
+    chosen._split(options)  # the values of options are checked now, not after the first fold
+    return Scorer(chosen.id, tuple(sorted(options.items())))
 
 
 def scorers(metrics: str | Metric | Iterable[str | Metric] | None = None) -> dict[str, Scorer]:
@@ -173,5 +175,5 @@ def scorers(metrics: str | Metric | Iterable[str | Metric] | None = None) -> dic
     """
     if metrics is None:
         metrics = [metric for metric in catalogue.values() if not metric.needs]
-    made = [scorer(metric) for metric in ([metrics] if isinstance(metrics, (str, Metric)) else metrics)]
-    return {each.metric: each for each in made}
+    all_scorers = [scorer(metric) for metric in ([metrics] if isinstance(metrics, (str, Metric)) else metrics)]
+    return {each.metric: each for each in all_scorers}

@@ -16,13 +16,14 @@ from ..errors import (
     MissingDependencyError,
     ShapeError,
 )
+from ..evaluation.measure import read_calibrator
 from ..input.convert import _no_column, match_columns
 from ..input.frames import class_names as column_classes
 from ..input.frames import positive_last
 from ..input.labels import class_names
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration
-from ..recalibration.persistence import load, to_text
+from ..recalibration.persistence import to_text
 from ..sketches.collection import Sketches
 from ..util.version import __version__
 from .executors import Columns, Partial, merge_partials
@@ -178,7 +179,7 @@ def apply(
     [0.369, 0.631]
     """
     _check_frame(df)
-    fitted = _as_calibrator(calibrator)
+    fitted = read_calibrator(calibrator)
     text = to_text(fitted)  # raises if it is not fitted
     columns = _columns_of(df, None, prob, by)
     columns = replace(columns, prob=_in_order(columns.prob, prob, fitted.classes_.tolist()))
@@ -307,18 +308,6 @@ def _column(df: Any, name: str) -> Any:
 
 def _quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _as_calibrator(calibrator: Any) -> Calibrator:
-    if isinstance(calibrator, (str, os.PathLike)):
-        return load(calibrator)
-    if isinstance(calibrator, Recalibration):
-        return calibrator.calibrator
-    if not isinstance(calibrator, Calibrator):
-        raise InputTypeError(
-            "calibrator", f"must be a fitted calibrator or the path of a saved one; got {type(calibrator).__name__}"
-        )
-    return calibrator
 
 
 def _check_calibrator(calibrator: Calibrator, columns: Columns) -> None:

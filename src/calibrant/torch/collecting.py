@@ -22,7 +22,7 @@ from ..util.results import Result
 from ..util.texts import parameter_texts
 from ..views.keywords import documents_keywords
 from .ensembles import Moments, dropout_active, groups_of, is_several, read_seed
-from .outputs import Output, Unpack, arguments, chosen_output, label_tensor, moved, own_copy, unpacked
+from .outputs import Output, Unpack, arguments, chosen_output, label_tensor, own_copy, split_batch, to_device
 from .rows import as_classes, at_least_single, read_labels
 
 
@@ -198,21 +198,21 @@ def collect(
             raise ArgumentError("layer", "the features of several members differ", "collect them from a single model")
         return _collect_members(_passes(model, samples, rng), loader, run)
     parts = []
-    with evaluating(model), _hooked(model, layer) as kept:
+    with evaluating(model), _keep_output(model, layer) as kept:
         for number, batch in enumerate(track(loader, "batches")):
             logits, labels = run(model, number, batch)
             parts.append((logits, labels, None if layer is None else _features(kept, layer, len(logits), number)))
-    return _joined(parts)
+    return _join(parts)
 
 
 def _run(model: Any, number: int, batch: Any, output: Output, unpack: Unpack) -> tuple[Tensor, Tensor]:
     """Logits and labels of a batch, which is moved to the device of the model."""
     if not callable(model):
         raise InputTypeError("model", f"must be a module or a function; got {type(model).__name__}")
-    inputs, raw_labels = unpacked(batch, unpack, number)
+    inputs, raw_labels = split_batch(batch, unpack, number)
     # Copied, in this order: loaders may reuse one buffer, and models may write into inputs and earlier outputs.
     labels = label_tensor(raw_labels, number)
-    positional, named = arguments(moved(inputs, _device_of(model)))
+    positional, named = arguments(to_device(inputs, _device_of(model)))
     with torch.no_grad():
         logits = own_copy(as_classes(chosen_output(model(*positional, **named), output)))
     if labels.numel() != len(logits):
@@ -256,7 +256,7 @@ def _collect_members(
                 )
             members += len(models)
     summaries = [(*moments.summary(), labels) for moments, labels in kept]
-    whole = _joined([(logits, labels, None) for logits, _, _, labels in summaries])
+    whole = _join([(logits, labels, None) for logits, _, _, labels in summaries])
     spread, shared = torch.cat([part[1] for part in summaries]), torch.cat([part[2] for part in summaries])
     return Collected(whole.logits, whole.labels, None, spread, shared, members)
 
@@ -300,7 +300,7 @@ def evaluating(model: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _hooked(model: Any, layer: str | None) -> Iterator[dict[str, Any]]:
+def _keep_output(model: Any, layer: str | None) -> Iterator[dict[str, Any]]:
     """Keep the output of a layer."""
     kept: dict[str, Any] = {}
     if layer is None:
@@ -340,7 +340,7 @@ def _features(kept: dict[str, Any], layer: str, rows: int, number: int) -> Tenso
     return at_least_single(flat).cpu()
 
 
-def _joined(parts: list[tuple[Tensor, Tensor, Tensor | None]]) -> Collected:
+def _join(parts: list[tuple[Tensor, Tensor, Tensor | None]]) -> Collected:
     rows = sum(len(part[0]) for part in parts)
     if not rows:
         raise InputError("loader", "returned no rows", "an iterator can be consumed only once")

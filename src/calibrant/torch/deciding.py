@@ -114,8 +114,8 @@ def predict_with_threshold(
         raise ArgumentError("threshold", "must be a number or a ThresholdChoice; got None")
     positional, named = arguments(x)
     with evaluating(model), torch.no_grad():
-        found = chosen_output(model(*positional, **named), output)
-        logits = as_classes(found, rows=row_counts(positional, named))
+        logits = chosen_output(model(*positional, **named), output)
+        logits = as_classes(logits, rows=row_counts(positional, named))
     probs = _probabilities(logits)
     sure = probs.max(axis=1)
     accepted = np.zeros(len(sure), bool) if least is None else sure >= float(least)

@@ -77,11 +77,11 @@ def evaluate(
         raise InputError("loader", "is missing", "pass a loader, or the output of collect in place of the model")
     rows = model if isinstance(model, Collected) else collect(model, loader)  # type: ignore[arg-type]
     if isinstance(calibrator, nn.Module):
-        rows, calibrator = replace(rows, logits=_calibrated(rows, calibrator)), None
+        rows, calibrator = replace(rows, logits=_calibrate_rows(rows, calibrator)), None
     return evaluate_arrays(rows.predictions(), metrics=metrics, calibrator=calibrator, **keywords)
 
 
-def _calibrated(rows: Collected, module: nn.Module) -> torch.Tensor:
+def _calibrate_rows(rows: Collected, module: nn.Module) -> torch.Tensor:
     known = module.fit_record if isinstance(module, TemperatureModule) else None
     if known is not None and known.fingerprint and known.fingerprint == fingerprint(rows.logits.double().numpy()):
         warn_caller(

@@ -29,7 +29,7 @@ from ..figures.reliability_diagrams import reliability_diagram
 from ..trackers import Content, write_mlflow, write_tensorboard, write_wandb
 from .metrics import CalibrationMetric
 from .modules import TemperatureModule
-from .outputs import LABEL_KEYS, unpacked
+from .outputs import LABEL_KEYS, split_batch
 
 __all__ = ["CalibrationCallback"]
 
@@ -39,14 +39,14 @@ Rows = Callable[[Any, Any], tuple[Tensor, Tensor]]
 
 def _bases() -> tuple[type, ...]:
     """The callbacks of the packages that are in use, or of the first that is installed."""
-    found = [sys.modules[name].Callback for name in PACKAGES if hasattr(sys.modules.get(name), "Callback")]
+    callbacks = [sys.modules[name].Callback for name in PACKAGES if hasattr(sys.modules.get(name), "Callback")]
     for name in PACKAGES:
-        if not found:
+        if not callbacks:
             try:
-                found.append(import_module(name).Callback)
+                callbacks.append(import_module(name).Callback)
             except ImportError:
                 continue
-    return tuple(found)
+    return tuple(callbacks)
 
 
 if TYPE_CHECKING:
@@ -175,11 +175,11 @@ class CalibrationCallback(Base):
         if trainer.sanity_checking:
             return
         if self._sums is None:  # a process without rows adds none, but all must take part
-            classes = [number for number in _gathered(None) if number is not None]
+            classes = [number for number in _gather(None) if number is not None]
             self._sums = self._collection(classes[0]) if classes else None
         else:
             first = next(iter(self._sums.values()))
-            _gathered(first.num_classes or 1)
+            _gather(first.num_classes or 1)
         if self._sums is None:
             return
         # A process must not be left waiting for one that found invalid rows: their counts are added like all others.
@@ -217,7 +217,7 @@ class CalibrationCallback(Base):
         self._start()
 
     def _fitted(self) -> TemperatureModule:
-        parts = [part for parts in _gathered(self._kept) for part in parts]
+        parts = [part for parts in _gather(self._kept) for part in parts]
         logits, labels = (torch.cat(column) for column in zip(*parts, strict=True))
         with warnings.catch_warnings():
             # Of an untrained model the temperature often is at a bound, which the logged value shows.
@@ -225,7 +225,7 @@ class CalibrationCallback(Base):
             return TemperatureModule().fit(logits, labels)
 
 
-def _gathered(value: Any) -> list[Any]:
+def _gather(value: Any) -> list[Any]:
     """The values of all processes."""
     if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
         return [value]
@@ -245,7 +245,7 @@ def _rows_of(outputs: Any, batch: Any, number: int) -> tuple[Tensor, Tensor]:
             "or pass CalibrationCallback(rows=lambda outputs, batch: (logits, labels))",
         )
     keys = [key for key in LABEL_KEYS if isinstance(outputs, Mapping) and key in outputs]
-    labels = outputs[keys[0]] if keys else unpacked(batch, None, number)[1]
+    labels = outputs[keys[0]] if keys else split_batch(batch, None, number)[1]
     return logits, labels
 
 

@@ -294,8 +294,8 @@ class CalibratedModule(nn.Module):
         torch.Tensor of shape (N, K) or (N, K, d1, ...)
             Calibrated logits.
         """
-        found = chosen_output(self.model(*inputs, **named), self.output)
-        logits = found if found.ndim > 2 else as_classes(found, rows=row_counts(inputs, named))
+        logits = chosen_output(self.model(*inputs, **named), self.output)
+        logits = logits if logits.ndim > 2 else as_classes(logits, rows=row_counts(inputs, named))
         calibrated: Tensor = self.calibrator(logits)
         return calibrated
 

@@ -43,9 +43,9 @@ class _Rows(NamedTuple):
     def read(cls, logits: Any, labels: Any, sample_weight: Any, classes: int, counts: Any) -> Self:
         z, codes = training_rows(logits, labels, classes)
         weight, _ = read_weights(on_host(sample_weight), on_host(counts), len(z))
-        given = z.new_ones(len(z)) if weight is None else torch.as_tensor(weight, device=z.device).to(z)
-        kept = given > 0
-        return cls(z[kept], codes[kept], given[kept] / given.sum())
+        weights = z.new_ones(len(z)) if weight is None else torch.as_tensor(weight, device=z.device).to(z)
+        kept = weights > 0
+        return cls(z[kept], codes[kept], weights[kept] / weights.sum())
 
 
 class OrderPreservingNetwork(nn.Module):
@@ -124,8 +124,8 @@ class OrderPreservingNetwork(nn.Module):
         torch.Tensor of the shape of `logits`
             Calibrated logits, with the classes of each row in the same order as before.
         """
-        given = classes_last(logits, self.n_classes)
-        z = ruled_out_read(given.to(torch.promote_types(given.dtype, self.scale.dtype)))
+        rows = classes_last(logits, self.n_classes)
+        z = ruled_out_read(rows.to(torch.promote_types(rows.dtype, self.scale.dtype)))
         ordered, order = torch.sort(z, dim=-1, descending=True)  # equal logits get equal values, whichever comes first
         # Relative to the largest logit, so that a constant added to a row has no effect.
         seen = (ordered if self.invariant else z) - ordered[..., :1]

@@ -16,53 +16,45 @@ Unpack = Callable[[Any], tuple[Any, Any]] | None
 LABEL_KEYS = ("labels", "label", "targets", "target", "y")
 
 
-def chosen_output(given: Any, output: Output) -> Tensor:
+def chosen_output(outputs: Any, output: Output) -> Tensor:
     """The logits among the outputs of a model; ambiguous outputs raise."""
-    if output is None:
-        found = _only(given)
-    elif callable(output):
-        found = output(given)
+    if callable(output):
+        logits = output(outputs)
+    elif output is not None:
+        logits = _at(outputs, output)
+    elif isinstance(outputs, Mapping) and "logits" in outputs:
+        logits = outputs["logits"]
+    elif not isinstance(outputs, Tensor) and isinstance(getattr(outputs, "logits", None), Tensor):
+        logits = outputs.logits
+    elif isinstance(outputs, (tuple, list, Mapping)) and len(outputs) == 1:
+        logits = next(iter(outputs.values() if isinstance(outputs, Mapping) else outputs))
     else:
-        found = _at(given, output)
-    if not isinstance(found, Tensor):
+        logits = outputs
+    if not isinstance(logits, Tensor):
         raise InputTypeError(
             "output",
-            f"must be a tensor; the model returned {_kind(found)}",
+            f"must be a tensor; the model returned {_kind(logits)}",
             "choose one with output=0, a key or a function",
         )
-    if not found.is_floating_point():
-        raise InputTypeError("output", f"must be floating point; the model returned {found.dtype}")
-    return found
+    if not logits.is_floating_point():
+        raise InputTypeError("output", f"must be floating point; the model returned {logits.dtype}")
+    return logits
 
 
-def _only(given: Any) -> Any:
-    if isinstance(given, Tensor):
-        return given
-    if isinstance(given, Mapping) and "logits" in given:
-        return given["logits"]
-    if isinstance(getattr(given, "logits", None), Tensor):
-        return given.logits
-    if isinstance(given, (tuple, list, Mapping)) and len(given) == 1:
-        return next(iter(given.values() if isinstance(given, Mapping) else given))
-    raise ArgumentError(
-        "output", f"is ambiguous: the model returned {_kind(given)}", "choose with output=0, a key or a function"
-    )
-
-
-def _at(given: Any, output: int | str) -> Any:
-    if isinstance(given, Tensor) and (isinstance(output, str) or given.ndim < 3):
+def _at(outputs: Any, output: int | str) -> Any:
+    if isinstance(outputs, Tensor) and (isinstance(output, str) or outputs.ndim < 3):
         raise ArgumentError(
             "output",
-            f"the model returned a single tensor of shape {tuple(given.shape)}; got {output!r}"
+            f"the model returned a single tensor of shape {tuple(outputs.shape)}; got {output!r}"
             + ("" if isinstance(output, str) else ", which would select one of its rows"),
             "drop output or pass a function",
         )
-    if isinstance(output, str) and hasattr(given, output) and not isinstance(given, Mapping):
-        return getattr(given, output)
+    if isinstance(output, str) and hasattr(outputs, output) and not isinstance(outputs, Mapping):
+        return getattr(outputs, output)
     try:
-        return given[output]
+        return outputs[output]
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise ArgumentError("output", f"the model returned {_kind(given)}; got {output!r}") from None
+        raise ArgumentError("output", f"the model returned {_kind(outputs)}; got {output!r}") from None
 
 
 def _kind(value: Any) -> str:
@@ -73,7 +65,7 @@ def _kind(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def unpacked(batch: Any, unpack: Unpack, number: int) -> tuple[Any, Any]:
+def split_batch(batch: Any, unpack: Unpack, number: int) -> tuple[Any, Any]:
     """Inputs of the model, and labels."""
     if unpack is not None:
         return unpack(batch)
@@ -122,21 +114,21 @@ def arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 def row_counts(positional: tuple[Any, ...], named: Mapping[str, Any]) -> list[int]:
     """Number of rows of each input tensor; a floating-point tensor of one dimension is a single row."""
-    given = [one for one in (*positional, *named.values()) if isinstance(one, Tensor) and one.ndim]
-    rows = [one.shape[0] for one in given if one.ndim > 1 or not one.is_floating_point()]
-    return rows if rows or not given else [1]
+    tensors = [tensor for tensor in (*positional, *named.values()) if isinstance(tensor, Tensor) and tensor.ndim]
+    rows = [tensor.shape[0] for tensor in tensors if tensor.ndim > 1 or not tensor.is_floating_point()]
+    return rows if rows or not tensors else [1]
 
 
-def moved(value: Any, device: torch.device | None) -> Any:
+def to_device(value: Any, device: torch.device | None) -> Any:
     """The same structure with its tensors moved to a device."""
     if device is None:
         return value
     if isinstance(value, Tensor):
         return value.to(device, non_blocking=True)
     if isinstance(value, Mapping):
-        return {key: moved(item, device) for key, item in value.items()}
+        return {key: to_device(item, device) for key, item in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(moved(item, device) for item in value))
+        return type(value)(*(to_device(item, device) for item in value))
     if isinstance(value, (tuple, list)):
-        return type(value)(moved(item, device) for item in value)
+        return type(value)(to_device(item, device) for item in value)
     return value

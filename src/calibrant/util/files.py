@@ -40,7 +40,9 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                     yield stream
                     stream.flush()
                     os.fsync(stream.fileno())
-                os.chmod(new, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+                umask = os.umask(0)
+                os.umask(umask)
+                os.chmod(new, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask)
                 os.replace(new, target)
             finally:
                 release()
@@ -108,12 +110,6 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
         problem = f"the folder cannot be created ({error.strerror or error})"
         raise FileError(str(path), problem, "choose another place") from error
     return folder
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _sync_folder(folder: Path) -> None:

@@ -255,10 +255,10 @@ def minus_logs(value: Any, buffers: Any, inverse: Any, logs: Any) -> None:
 
     Each of the short loops is vectorised, except the one that looks up the table.
     """
-    words = buffers.view(np.int64)
+    integers = buffers.view(np.int64)
     size = value.size
-    word, part, parts, exponent = words[0, :size], buffers[1, :size], words[1, :size], buffers[2, :size]
-    factor, offset, found = buffers[3, :size], buffers[4, :size], buffers[5, :size]
+    word, part, parts, exponent = integers[0, :size], buffers[1, :size], integers[1, :size], buffers[2, :size]
+    factor, offset, surprises = buffers[3, :size], buffers[4, :size], buffers[5, :size]
     lowest = np.int64(0)
     for i in range(size):
         exponent[i] = np.float64((word[i] >> 52) - 1022)  # as frexp, without a function call for each entry
@@ -291,7 +291,7 @@ def minus_logs(value: Any, buffers: Any, inverse: Any, logs: Any) -> None:
         series = series * rest
         surprise = offset[i] - series
         surprise = surprise - exponent[i] * 0.6931471805599453
-        found[i] = surprise if value[i] > 0.0 else 0.0
+        surprises[i] = surprise if value[i] > 0.0 else 0.0
 
 
 def add_rows(probs: Any, labels: Any, groups: Any, columns: int, inverse: Any, logs: Any, sums: Any) -> None:
@@ -310,12 +310,12 @@ def add_rows(probs: Any, labels: Any, groups: Any, columns: int, inverse: Any, l
         rows = min(step, labels.size - start)
         block = probs[start * columns : (start + rows) * columns]
         value = buffers[0, : rows * width]
-        given = value[value.size - block.size :]
+        scores = value[value.size - block.size :]
         for k in range(block.size):
-            given[k] = block[k]
+            scores[k] = block[k]
         if columns == 1:
             for i in range(rows):
-                value[i] = 1.0 - given[i]
+                value[i] = 1.0 - scores[i]
         minus_logs(value, buffers, inverse, logs)
         row_terms(buffers, labels[start : start + rows], columns, terms)
         add_terms(terms, rows, groups[start : start + rows], sums)
@@ -326,13 +326,13 @@ def row_terms(buffers: Any, label: Any, columns: int, terms: Any) -> None:
 
     The values are in the first row of `buffers`, their logarithms in the last; a single column comes after its complement.
     """
-    rows, words = label.size, buffers.view(np.int64)
+    rows, integers = label.size, buffers.view(np.int64)
     squares, owns, surprises, entropies, zeros = terms[0], terms[1], terms[2], terms[3], terms[4]
     if columns == 1:
-        value, given = buffers[0, :rows], buffers[0, rows : 2 * rows]
+        value, positive = buffers[0, :rows], buffers[0, rows : 2 * rows]
         surprise, surprise_1 = buffers[5, :rows], buffers[5, rows : 2 * rows]
         for i in range(rows):
-            zero, one, log_zero, log_one = value[i], given[i], surprise[i], surprise_1[i]
+            zero, one, log_zero, log_one = value[i], positive[i], surprise[i], surprise_1[i]
             squares[i] = np.int64(zero * zero * SCALE) + np.int64(one * one * SCALE)
             entropies[i] = np.int64(zero * log_zero * LOG_SCALE + 0.5) + np.int64(one * log_one * LOG_SCALE + 0.5)
             own = one if label[i] != 0 else zero
@@ -343,7 +343,7 @@ def row_terms(buffers: Any, label: Any, columns: int, terms: Any) -> None:
         return
     entries, last_class = rows * columns, np.uint64(columns - 1)
     value, surprise = buffers[0, :entries], buffers[5, :entries]
-    square, entropy = words[1, :entries], words[2, :entries]
+    square, entropy = integers[1, :entries], integers[2, :entries]
     for k in range(entries):
         square[k] = np.int64(value[k] * value[k] * SCALE)
         entropy[k] = np.int64(value[k] * surprise[k] * LOG_SCALE + 0.5)

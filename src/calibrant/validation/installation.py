@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import sys
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,17 @@ def installation() -> dict[str, Any]:
     """Versions, platform and checksums; without a date or a path, so that one installation always gives the same."""
     load()
     files = checksums(PACKAGE)
+    packages = dict.fromkeys(REQUIRED + OPTIONAL, "not installed")
+    for name in packages:
+        with suppress(PackageNotFoundError):
+            packages[name] = version(name)
     whole = "".join(f"{digest}  {name}\n" for name, digest in files.items())
     return {
         "calibrant": __version__,
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
         "platform": f"{platform.system()} {platform.machine()}, {sys.byteorder} endian",
-        "packages": {name: _version(name) for name in REQUIRED + OPTIONAL},
+        "packages": packages,
         **({"plugins": dict(installed())} if installed() else {}),
         "checksum": hashlib.sha256(whole.encode()).hexdigest(),
         "files": files,
@@ -48,10 +53,3 @@ def checksums(folder: Path) -> dict[str, str]:
         if path.suffix not in COMPILED
     }
     return dict(sorted(digests.items()))
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"

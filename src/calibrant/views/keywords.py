@@ -132,8 +132,8 @@ def documents_keywords(
             signed.__signature__ = signature.replace(parameters=parameters)
             names.append("progress")
         if function.__doc__:
-            doc = _insert_parameters(function.__doc__, {**SHARED, **(table or {})}, progress=repeats)
-            function.__doc__ = _insert_sections(doc, sections or {})
+            shared = {**SHARED, **(table or {})}
+            function.__doc__ = _complete_doc(function.__doc__, shared, sections or {}, progress=repeats)
         if inspect.isfunction(function) and (repeats or names[:1] in (["y_true"], ["predictions"])):
             return _check_calls(function, names)
         return function
@@ -201,11 +201,12 @@ def parameter_lines(doc: str) -> tuple[list[str], int, int]:
     return lines, start, end
 
 
-def _insert_parameters(doc: str, table: Table, *, progress: bool) -> str:
-    """Give shared parameters their type and text, and add `progress` before ``**options`` or at the end."""
+def _complete_doc(doc: str, table: Table, sections: Mapping[str, str], *, progress: bool) -> str:
+    """Give shared parameters their type and text, add `progress` before ``**options`` or at the end, and missing sections below."""
     lines, start, end = parameter_lines(doc)
     if not end:
         return doc
+    below = lines[end:]
     while not lines[end - 1]:
         end -= 1
     parameters = lines[start:end]
@@ -213,18 +214,10 @@ def _insert_parameters(doc: str, table: Table, *, progress: bool) -> str:
         options = next((i for i, line in enumerate(parameters) if line.startswith("**")), len(parameters))
         parameters.insert(options, "progress")
     entries = [entry for line in parameters for entry in (shared_entry(line, table) if line in table else [line])]
-    return "\n".join([*lines[:start], *entries, *lines[end:]])
-
-
-def _insert_sections(doc: str, sections: Mapping[str, str]) -> str:
-    """Add sections after the parameters, where the docstring has none of this heading."""
-    lines, _, end = parameter_lines(doc)
     missing = {heading: text for heading, text in sections.items() if heading not in lines}
-    if not end or not missing:
-        return doc
     added = [line for heading, text in missing.items() for line in (heading, "-" * len(heading), *text.split("\n"), "")]
-    blank = [""] if lines[end - 1] else []
-    return "\n".join([*lines[:end], *blank, *added, *lines[end:]])
+    blank = [""] if added or below else []
+    return "\n".join([*lines[:start], *entries, *blank, *added, *below])
 
 
 # What other packages call a keyword, and what it is called here.

@@ -207,6 +207,11 @@ class _Weighted:
             return self.total
         return float(self.total**2 / np.square(self.weight).sum())
 
+    @property
+    def row_count(self) -> float:
+        """Number of rows; a row with a count stands for so many."""
+        return self.total if self.weight_kind == "counts" else float(self.n)
+
     @cached_property
     def has_real_weights(self) -> bool:
         """Whether importance weights differ from 1, so that rows do not count as observations."""

@@ -145,7 +145,7 @@ def test_evaluation_is_the_literal_one(seed: int) -> None:
 
 def test_the_bootstrap_is_that_of_rows() -> None:
     """Places drawn at once have the distribution of rows drawn one by one."""
-    from calibrant.decision.ood.detection import _resampled
+    from calibrant.decision.ood.detection import _resample_fpr
 
     def false_positives(kept: np.ndarray, other: np.ndarray) -> float:
         return float((other <= np.sort(kept)[math.ceil(0.95 * len(kept)) - 1]).mean())
@@ -153,7 +153,7 @@ def test_the_bootstrap_is_that_of_rows() -> None:
     rng = np.random.default_rng(0)
     inside, outside = rng.normal(size=50), rng.normal(1, 1, 40)
     slow = [false_positives(rng.choice(inside, 50), rng.choice(outside, 40)) for _ in range(3000)]
-    assert stats.ks_2samp(slow, _resampled(inside, outside, 0.95, 3000, 1)).pvalue > 1e-3
+    assert stats.ks_2samp(slow, _resample_fpr(inside, outside, 0.95, 3000, 1)).pvalue > 1e-3
 
 
 def test_a_detector_learns_and_is_calibrated() -> None:

@@ -172,7 +172,7 @@ def evaluate(
     place = math.ceil(tpr * len(kept) - 1e-9) - 1
     threshold = float(np.partition(kept, place)[place])
     fpr = float((other <= threshold).mean())
-    draws = _resampled(kept, other, tpr, check_whole(n_resamples, "n_resamples"), seed_of(rng))
+    draws = _resample_fpr(kept, other, tpr, check_whole(n_resamples, "n_resamples"), seed_of(rng))
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]).tolist()
     # If no row or every row is a false positive, all replicates agree: an exact bound takes the place of the quantile.
     if fpr == 0:
@@ -236,7 +236,7 @@ def average_precision(positives: Floats, negatives: Floats) -> float:
     return float((hits * np.cumsum(hits) / np.cumsum(rows)).sum()) / len(positives)
 
 
-def _resampled(kept: Floats, other: Floats, tpr: float, count: int, seed: int) -> Floats:
+def _resample_fpr(kept: Floats, other: Floats, tpr: float, count: int, seed: int) -> Floats:
     """False positive rates of bootstrap replicates, from the beta distribution of a resampled order statistic: no rows are drawn."""
     n, m = len(kept), len(other)
     rising, others = np.sort(kept), np.sort(other)
@@ -382,11 +382,11 @@ class OodDetector:
             raw = self._out_of_fold(x, kinds, seed + number_)
             return delong(raw[kinds == 1], raw[kinds == 0])[0]
 
-        found = value(y, 0)
+        statistic = value(y, 0)
         count = check_whole(n_resamples, "n_resamples")
         drawn = np.array([value(generator(seed, i).permutation(y), i) for i in range(1, count + 1)])
-        pvalue = (1 + int((drawn >= found - 1e-12).sum())) / (count + 1)
-        return OodResult(found, pvalue, int((y == 0).sum()), int((y == 1).sum()), count)
+        pvalue = (1 + int((drawn >= statistic - 1e-12).sum())) / (count + 1)
+        return OodResult(statistic, pvalue, int((y == 0).sum()), int((y == 1).sum()), count)
 
     def _rows(self, inside: Any, outside: Any) -> tuple[Floats, Floats]:
         near = finite_matrix(inside, "inside")

@@ -361,19 +361,19 @@ class OodMahalanobis:
         if not hasattr(self, "means_"):
             raise NotFittedError("OodMahalanobis", "is not fitted", "call fit(features, y) first")
         f = finite_matrix(features, "features", self.means_.shape[1])
-        centred, centres = _whitened(f - self.mean_, self.factor_), _whitened(self.means_ - self.mean_, self.factor_)
+        centred, centres = _whiten(f - self.mean_, self.factor_), _whiten(self.means_ - self.mean_, self.factor_)
         nearest = np.full(len(f), math.inf)
         for centre in centres.T:
             nearest = np.minimum(nearest, np.square(centred - centre[:, None]).sum(axis=0))
         if self.whole_factor_ is None:
             return nearest
-        return nearest - np.square(_whitened(f - self.mean_, self.whole_factor_)).sum(axis=0)
+        return nearest - np.square(_whiten(f - self.mean_, self.whole_factor_)).sum(axis=0)
 
     def __repr__(self) -> str:
         return f"OodMahalanobis(relative={self.relative}, shrinkage={self.shrinkage!r})"
 
 
-def _whitened(off: Floats, factor: Floats) -> Floats:
+def _whiten(off: Floats, factor: Floats) -> Floats:
     """Rows, as columns, divided by the Cholesky factor of their covariance."""
     from scipy.linalg import solve_triangular
 

@@ -20,7 +20,7 @@ def rejected_share(view: View, alpha: float, rule: Blocks, min_block: int, max_b
     if not 0 < alpha < 1:
         raise ArgumentError("alpha", f"must lie between 0 and 1; got {alpha!r}", "for example 0.05")
     if isinstance(rule, Pava):
-        score, trials, successes, weight = _pooled(
+        score, trials, successes, weight = _pool_blocks(
             view, check_whole(min_block, "min_block", 0), check_whole(max_block, "max_block")
         )
     else:
@@ -32,7 +32,7 @@ def rejected_share(view: View, alpha: float, rule: Blocks, min_block: int, max_b
     return float(weight[pvalue <= alpha].sum() / weight.sum())
 
 
-def _pooled(view: View, low: int, high: int) -> tuple[Floats, Floats, Floats, Floats]:
+def _pool_blocks(view: View, low: int, high: int) -> tuple[Floats, Floats, Floats, Floats]:
     """Return each distinct score, the size and successes of its block, and its number of rows; rows of one score stay together."""
     if high < low:
         raise ArgumentError("max_block", f"must not be below the minimum block size {low}; got {high}")

@@ -16,7 +16,7 @@ from ...errors import ArgumentError, LensError
 from ...util.checks import check_whole
 from ...views.lenses import FLATTENED
 from ...views.view import Block, VectorView, View
-from ..forms import Binned, OfTables, Places, Sums, predicted
+from ..forms import Binned, OfTables, Places, Sums, predicted_class
 from ..registry import metric, norm_root, preset
 from .bins import ece, mean_absolute
 from .joint import gece
@@ -47,7 +47,7 @@ def tl_ece(
         raise LensError("lens", problem, "drop lens and pass the probabilities of all classes")
 
     def scored(block: Block) -> tuple[Floats, Places]:
-        return block.probs.max(axis=1)[:, None], predicted(block)
+        return block.probs.max(axis=1)[:, None], predicted_class(block)
 
     def value(tables: Sequence[BinTable | Sums]) -> OfTables:
         values = np.stack([weighted_power(table.gap, table.share, norm) for table in tables], axis=-1)

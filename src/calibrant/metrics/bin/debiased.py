@@ -37,7 +37,7 @@ def rate_variance(table: BinTable, unbiased: bool) -> Floats:
     return spread / (np.where(size > 1, size - 1, np.inf) if unbiased else size)
 
 
-def _squared(table: BinTable, single: str) -> OfTables:
+def _squared_gaps(table: BinTable, single: str) -> OfTables:
     alone = (table.rows == 1) if table.weight_kind == "importance" else (table.weight == 1)
     if single == "raise" and alone.any():
         place = int(np.argmax(alone))
@@ -60,7 +60,7 @@ def _squared(table: BinTable, single: str) -> OfTables:
 )
 def ce2_db(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep") -> OfTables:
     """Mean squared difference between mean score and outcome rate over bins minus the estimated variance of the rate."""
-    return _squared(table, single)
+    return _squared_gaps(table, single)
 
 
 @metric(
@@ -74,7 +74,7 @@ def ce2_db(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep"
 )
 def drmsce(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep", clip_each: bool = False) -> OfTables:
     """Square root of the debiased squared calibration error, truncated at 0."""
-    value = _squared(table, single)
+    value = _squared_gaps(table, single)
     return np.maximum(value, 0.0) if clip_each else value
 
 

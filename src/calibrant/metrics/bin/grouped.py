@@ -25,7 +25,7 @@ def cell_error(view: View, cell: Cells) -> float:
     return math.fsum(np.abs(np.bincount(cell, view.weights * (view.score - view.outcome)))) / view.total
 
 
-def _crossed(first: Cells, second: Cells) -> Cells:
+def _cross_cells(first: Cells, second: Cells) -> Cells:
     return first * (int(second.max()) + 1) + second
 
 
@@ -73,7 +73,7 @@ def pce(
         cells.append(np.unique(values, return_inverse=True)[1].ravel())
     if getattr(rule, "bins", 0) is not None:  # bins=None stands for groups alone
         score_cell, _ = rule.cells(view)
-        cells = [_crossed(cell, score_cell) for cell in cells]
+        cells = [_cross_cells(cell, score_cell) for cell in cells]
     weight = np.ones(len(cells)) if partition_weight is None else _floats(partition_weight, "partition_weight")
     if weight.shape != (len(cells),) or not (weight >= 0).all() or not 0 < weight.sum() < math.inf:
         raise ArgumentError(
@@ -145,7 +145,7 @@ def piece(
         if near.shape != (view.n,) or not np.isfinite(near).all():
             raise ShapeError("proximity", f"must be {view.n} finite numbers, one per row; got shape {near.shape}")
     score_cell, _ = rule.cells(view)
-    return cell_error(view, _crossed(bin_of_ranks(view, near, proximity_bins), score_cell))
+    return cell_error(view, _cross_cells(bin_of_ranks(view, near, proximity_bins), score_cell))
 
 
 def _proximity(features: Floats, neighbours: int) -> Floats:

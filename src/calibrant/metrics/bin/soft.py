@@ -16,7 +16,7 @@ from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
-from ..forms import Binned, Linear, Places, predicted
+from ..forms import Binned, Linear, Places, predicted_class
 from ..registry import metric, norm_root
 from .bins import mean_absolute
 
@@ -153,7 +153,7 @@ def lse_ece(view: VectorView, *, rule: BinningRule, temperature: float = 0.01) -
             return block.probs[:, [view.score_column]], np.full((len(block.probs), 1), view.score_column)
         best = block.probs.max(axis=1)
         smooth = best + width * np.log(np.exp((block.probs - best[:, None]) / width).sum(axis=1))
-        return np.minimum(smooth, 1)[:, None], predicted(block)
+        return np.minimum(smooth, 1)[:, None], predicted_class(block)
 
     return Binned(view, scored, lambda tables: mean_absolute(tables[0].excess, tables[0].total), rule)
 

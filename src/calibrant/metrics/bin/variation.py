@@ -16,7 +16,7 @@ from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, WeightsNotSupportedError
 from ...util.checks import check_whole, is_number
 from ...views.view import Block, VectorView
-from ..forms import Binned, OfTables, Places, Sums, predicted, sums_by_bin
+from ..forms import Binned, OfTables, Places, Sums, predicted_class, sums_by_bin
 from ..registry import metric, norm_root
 from .bins import mean_absolute
 
@@ -95,7 +95,7 @@ def measure_of(variation: Any) -> Measure:
     if isinstance(variation, str) and variation in MEASURES:
         return MEASURES[variation]
     if callable(variation):
-        return lambda q: _applied(variation, q)
+        return lambda q: _apply_function(variation, q)
     known = ", ".join(map(repr, MEASURES))
     problem = f"must be one of {known}, or a function of a probability vector; got {variation!r}"
     raise ArgumentError("variation", problem)
@@ -106,7 +106,7 @@ def name_of(variation: Any) -> str:
     return variation if isinstance(variation, str) else getattr(variation, "__name__", type(variation).__name__)
 
 
-def _applied(function: Callable[[Floats], Any], q: Floats) -> Floats:
+def _apply_function(function: Callable[[Floats], Any], q: Floats) -> Floats:
     """Apply a user's function to each vector, and check its values."""
     values = np.empty(len(q))
     for place, vector in enumerate(q):
@@ -147,7 +147,7 @@ def decreasing(probs: Floats) -> Floats:
     return -np.sort(-probs, axis=1)
 
 
-def ranked(block: Block) -> tuple[Floats, Floats]:
+def rank_probs(block: Block) -> tuple[Floats, Floats]:
     """Return the probabilities in decreasing order, and the labels in the same order; ties by the lowest class."""
     order = ranking(block.probs)
     return np.take_along_axis(block.probs, order, 1), np.take_along_axis(block.targets, order, 1)
@@ -210,7 +210,7 @@ class SimulatedVariation:
             )
         self.measure = measure_of(variation)
         _, cell, count = bins_of_variation(view, self.measure, rule)
-        weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
+        weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(rank_probs(block)))
         full = weight > 0
         self.k, self.weight = view.k, weight[full]
         stated, seen = np.hsplit(sums[full] / self.weight[:, None], 2)
@@ -304,7 +304,7 @@ def uce(view: VectorView, *, rule: BinningRule) -> Binned:
     """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
 
     def scored(block: Block) -> tuple[Floats, Places]:
-        return entropy(block.probs)[:, None], predicted(block)
+        return entropy(block.probs)[:, None], predicted_class(block)
 
     def cell() -> tuple[Places, int]:
         # Summed in decreasing order, so that permutations of the classes give bitwise equal values.

@@ -44,14 +44,14 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats | None]:
     weight = np.diff(prefix.weight)
     rate = np.diff(prefix.outcome) / weight
     if view.weight_kind == "counts":
-        _expanded(view, id)
+        _row_count(view, id)
         sizes = weight.astype(np.int64)
     else:
         sizes = np.diff(prefix.end)
     return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), None
 
 
-def _expanded(view: View, id: str) -> int:
+def _row_count(view: View, id: str) -> int:
     """Return the number of rows that counts stand for, unless these are too many."""
     if view.total > MAX_ROWS:
         raise WeightsNotSupportedError(
@@ -109,15 +109,15 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
     rate *= 2 * mass.take(turn) - (mass[begin] + mass[end])
     rate += (scores[begin] + scores[end]) - 2 * scores.take(turn)
     rate /= inside
-    found = float(rate.mean())
-    return 0.0 if found < 0 else found  # after rounding
+    mean_rate = float(rate.mean())
+    return 0.0 if mean_rate < 0 else mean_rate  # after rounding
 
 
 @metric("Nearest-neighbour expected calibration error", range=(0, 1), ideal=0, cite="peng2023")
 def ece_knn(view: View, *, neighbours: int | None = None) -> float:
     """Mean over rows of the absolute difference between mean score and mean outcome in a neighbourhood of the score."""
     counts = view.weight_kind == "counts" and view.weight is not None
-    n = _expanded(view, "ece_knn") if counts else view.n
+    n = _row_count(view, "ece_knn") if counts else view.n
     k = (
         round(math.sqrt(round(view.effective_size, 9)))
         if neighbours is None
@@ -125,9 +125,9 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
     )
     k = min(k, n - 1)
     if counts and ROWS_PER_SCORE * len(view.prefix.score) <= n and k < n - 1:
-        found = _mean_of_counts(view, n, k)
-        if found is not None:
-            return found
+        mean_error = _mean_of_counts(view, n, k)
+        if mean_error is not None:
+            return mean_error
     score, outcome, weight = _sorted_rows(view, "ece_knn")
     # For how many of the sorted rows the nearest neighbours and the row itself begin at or before each; the first entry is 0. Neighbours are
     # a run [s, s + k]; it moves up while its lowest score is farther away than the next one above it.

@@ -13,7 +13,7 @@ from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
 from ..bin.intervals import cce
-from ..bin.variation import ranked
+from ..bin.variation import rank_probs
 from ..forms import Path, paths_of
 from ..registry import metric, preset
 from .distributions import bridge_survival
@@ -82,7 +82,7 @@ def rank_view(view: VectorView, first: int, last: int) -> View:
     """Return the view of the sum of the probabilities of ranks `first` to `last`, with the event that the true class is among them."""
 
     def both(block: Block) -> Floats:
-        probs, shares = ranked(block)
+        probs, shares = rank_probs(block)
         return np.column_stack([probs[:, first:last].sum(axis=1), shares[:, first:last].sum(axis=1)])
 
     score, share = np.vstack([both(block) for _, block in view.blocks()]).T

@@ -210,8 +210,8 @@ def fott_iop(view: VectorView, *, pieces: int = 5, norm: float = 1) -> float:
     heights = np.append(0.0, np.cumsum(_slopes(view, knots) * np.diff(knots)))
 
     def distance(block: Block) -> Floats:
-        given = _log_probs(block)
-        gap = np.abs(_softmax(np.interp(given, knots, heights))[0] - _softmax(given)[0])
+        log_probs = _log_probs(block)
+        gap = np.abs(_softmax(np.interp(log_probs, knots, heights))[0] - _softmax(log_probs)[0])
         return gap.max(axis=1) if math.isinf(norm) else (gap**norm).sum(axis=1) / 2
 
     return float(view.each_row(distance).max()) if math.isinf(norm) else view.mean_of(distance)
@@ -258,12 +258,12 @@ def rising_slopes(loss: Callable[[Floats], tuple[float, Floats, Floats]], count:
             step[free] = -np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
         for _ in range(40):
             ahead = np.maximum(slopes + step, 0)
-            found = loss(ahead)
-            if found[0] <= value + 1e-12 * (1 + abs(value)):
+            value_ahead = loss(ahead)
+            if value_ahead[0] <= value + 1e-12 * (1 + abs(value)):
                 break
             step /= 2
         small += bool(np.abs(ahead - slopes).max() <= 1e-10 * max(1.0, float(ahead.max())))
-        slopes, (value, gradient, curvature) = ahead, found
+        slopes, (value, gradient, curvature) = ahead, value_ahead
         if small == 3:
             return slopes
     raise UndefinedMetricError(needed_by, "the likelihood could not be maximized", "use fewer pieces")

@@ -57,12 +57,12 @@ def curve_of(view: View, smoother: str, bounded: bool, **options: Any) -> Curve:
     key = ("fitted curve", smoother, *options.values())
     if key not in view.tables:
         groups = tie_groups(view)
-        view.tables[key] = Curve(groups, _fitted(groups, smoother, **options))
+        view.tables[key] = Curve(groups, _fit_smoother(groups, smoother, **options))
     curve: Curve = view.tables[key]
     return Curve(curve.groups, np.clip(curve.fitted, 0, 1)) if bounded else curve
 
 
-def _fitted(
+def _fit_smoother(
     groups: Groups, smoother: str, span: float | None, degree: int, surface: str, knots: int, delta: float = 0.01
 ) -> Floats:
     share = check_positive({"lowess": 2 / 3}.get(smoother, 0.75) if span is None else span, "span")
@@ -188,7 +188,7 @@ def _spline_errors(view: VectorView, penalty: float, knots: int) -> tuple[float,
     parts = [(block.probs, block.targets) for _, block in view.blocks()]
     probs, targets = (np.concatenate(part) for part in zip(*parts, strict=True))
     share = view.weights / view.total
-    rows = view.total if view.weight_kind == "counts" else view.n
+    rows = view.row_count
     logs = np.log(np.maximum(probs, LEAST))
     ratios = logs - logs.mean(axis=1, keepdims=True)
     columns = np.column_stack([spline_basis(ratio, share * rows, knots) for ratio in ratios.T])
@@ -198,7 +198,7 @@ def _spline_errors(view: VectorView, penalty: float, knots: int) -> tuple[float,
     design = np.column_stack([np.ones(view.n), columns[:, told] / size[told]])
     fitted = _multinomial(design, ratios, targets, share * view.effective_size, penalty)
     error, reference = (
-        accurate_sum(share * np.square(fitted - given).sum(axis=1)) for given in (probs, share @ targets)
+        accurate_sum(share * np.square(fitted - target).sum(axis=1)) for target in (probs, share @ targets)
     )
     return error, reference
 
@@ -206,27 +206,27 @@ def _spline_errors(view: VectorView, penalty: float, knots: int) -> tuple[float,
 def _multinomial(design: Floats, offset: Floats, targets: Floats, weight: Floats, penalty: float) -> Floats:
     """Fit a penalised regression by Newton steps and return its probabilities; the penalty makes the maximum unique and finite."""
     wide, classes = design.shape[1], offset.shape[1]
-    found = np.zeros((wide, classes))
+    coefficients = np.zeros((wide, classes))
     best = math.inf
-    step = np.zeros_like(found)
+    step = np.zeros_like(coefficients)
     fitted = offset
     for _ in range(MOST_STEPS):
-        eta = offset + design @ found
+        eta = offset + design @ coefficients
         eta = eta - eta.max(axis=1, keepdims=True)
         logs = eta - np.log(np.exp(eta).sum(axis=1, keepdims=True))
-        loss = penalty / 2 * float(np.square(found).sum()) - accurate_sum(weight * (targets * logs).sum(axis=1))
+        loss = penalty / 2 * float(np.square(coefficients).sum()) - accurate_sum(weight * (targets * logs).sum(axis=1))
         if loss > best + 1e-9 * abs(best):  # step too long
             step = step / 2
-            found = found - step
+            coefficients = coefficients - step
             continue
         best, fitted = loss, np.exp(logs)
         if np.abs(step).max() < 1e-9 and step.any():
             break
-        slope = design.T @ (weight[:, None] * (targets - fitted)) - penalty * found
+        slope = design.T @ (weight[:, None] * (targets - fitted)) - penalty * coefficients
         if np.abs(slope).max() < 1e-14 * weight.sum():
             break
         step = np.linalg.solve(_curvature(design, fitted, weight, penalty), slope.T.ravel()).reshape(classes, wide).T
-        found = found + step
+        coefficients = coefficients + step
     return fitted
 
 

@@ -97,8 +97,8 @@ def ranked_log(block: Block, *, floor: float | None = None, base: float | None =
 )
 def nses(block: Block, *, floor: float | None = None) -> Floats:
     """Mean of the squared error divided by the variance that the forecast implies; above 1 for overconfidence."""
-    probs, rest = _floored(block, floor)
-    return _normalised(probs, rest, block.targets).mean(axis=1)
+    probs, rest = _clip_probs(block, floor)
+    return _normalised_squares(probs, rest, block.targets).mean(axis=1)
 
 
 @metric(
@@ -113,15 +113,15 @@ def nses(block: Block, *, floor: float | None = None) -> Floats:
 )
 def dawid_sebastiani(block: Block, *, floor: float | None = None) -> Floats:
     """Mean of the squared error divided by the variance that the forecast implies, plus the logarithm of that variance."""
-    probs, rest = _floored(block, floor)
+    probs, rest = _clip_probs(block, floor)
     spread = block.log_probs() + block.log_rest() if floor is None else np.log(probs) + np.log(rest)
-    wrong = _normalised(probs, rest, block.targets)
+    wrong = _normalised_squares(probs, rest, block.targets)
     # A wrong forecast with certainty gives infinity, whatever the other entries.
     total = np.where(np.isinf(wrong), 0, wrong) + np.where(np.isinf(wrong), 0, spread)
     return np.where(np.isinf(wrong).any(axis=1), math.inf, total.mean(axis=1))
 
 
-def _floored(block: Block, floor: float | None) -> tuple[Floats, Floats]:
+def _clip_probs(block: Block, floor: float | None) -> tuple[Floats, Floats]:
     """Return the probabilities, clipped if requested, and 1 minus them."""
     probs, rest = block.probs, block.rest()
     if floor is None:
@@ -134,7 +134,7 @@ def _floored(block: Block, floor: float | None) -> tuple[Floats, Floats]:
     )
 
 
-def _normalised(probs: Floats, rest: Floats, targets: Floats) -> Floats:
+def _normalised_squares(probs: Floats, rest: Floats, targets: Floats) -> Floats:
     """Compute (y - p)^2 / (p (1 - p)): 0 for a certain and correct entry, infinite for a certain and wrong one."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(targets > 0.5, rest / probs, probs / rest)

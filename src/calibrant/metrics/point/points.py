@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Scale = Literal["auto", "half", "sum", "per_class"]
 
 
-def scaled(total: Floats, k: int, scale: str) -> Floats:
+def scale_total(total: Floats, k: int, scale: str) -> Floats:
     """Scale the sum over classes: by default half of it for two classes, and the sum for more."""
     divisor = {"auto": 2 if k == 2 else 1, "half": 2, "sum": 1, "per_class": k}[scale]
     return total / divisor
@@ -27,7 +27,7 @@ def scaled(total: Floats, k: int, scale: str) -> Floats:
 def brier(block: Block, *, scale: Scale = "auto") -> Floats:
     """Mean squared difference between predicted probabilities and labels."""
     gap = block.probs - block.targets
-    return scaled(np.einsum("ij,ij->i", gap, gap), block.k, scale)  # faster than a sum along short rows
+    return scale_total(np.einsum("ij,ij->i", gap, gap), block.k, scale)  # faster than a sum along short rows
 
 
 root_brier = preset(

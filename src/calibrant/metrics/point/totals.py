@@ -14,7 +14,7 @@ from ...util.sums import accurate_sum, partial_sums
 from ...views.view import Block, VectorView, View
 from ..forms import Linear
 from ..registry import metric, preset
-from .points import Scale, scaled
+from .points import Scale, scale_total
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ PAIRS = 1 << 15
 @metric("Global squared bias", range=(0, 2), ideal=0, lens="canonical", sketch=False, cite="galbraith2011")
 def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
     """Squared difference between mean predicted probabilities and observed class frequencies."""
-    return float(scaled(np.square(view.mean_gap).sum(), view.k, scale))
+    return float(scale_total(np.square(view.mean_gap).sum(), view.k, scale))
 
 
 @metric("Expected over observed", range=(0, math.inf), ideal=1, alternative="two-sided", cite="survey")
@@ -105,7 +105,7 @@ def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | Non
     return brentq(excess, low, high, xtol=1e-14, rtol=1e-14)
 
 
-def _standardised(sums: Iterable[float], total: float) -> float:
+def _standardize(sums: Iterable[float], total: float) -> float:
     numerator, spread = sums
     if spread > 0:
         return numerator / math.sqrt(spread)
@@ -134,15 +134,15 @@ def spiegelhalter_z(view: VectorView) -> Linear | float:
         weights = view.weights
         numerator = accurate_sum(weights * surprise)
         spread = accurate_sum((weights if view.weight_kind != "importance" else weights**2) * variance)
-        return _standardised((numerator, spread), view.total)
+        return _standardize((numerator, spread), view.total)
 
     if view.raw_probs.ndim == 2:
-        return Linear(of_vectors, _surprise_and_variance, lambda block: np.ones((len(block.probs), 1)), _standardised)
+        return Linear(of_vectors, _surprise_and_variance, lambda block: np.ones((len(block.probs), 1)), _standardize)
     # Resamples of one score per row are as fast one by one.
     numerator, spread = (0.0, 0.0) if view.labels is None else _sums_of_pairs(view, view.labels)
     if spread <= 1e-28 * view.total:  # rows that may be uniform up to rounding
         return of_vectors()
-    return _standardised((numerator, spread), view.total)
+    return _standardize((numerator, spread), view.total)
 
 
 def _sums_of_pairs(view: VectorView, labels: NDArray[Any]) -> tuple[float, float]:

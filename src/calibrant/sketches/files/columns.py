@@ -55,7 +55,7 @@ def names_as_written(texts: Iterable[str]) -> dict[str, Any]:
     ({'10': 10, '9': 9}, {'07': '07', '9': '9'}, {'1.10': '1.10', 'x': 'x'}, {'1': 1, '1.0': 1})
     """
     names = {text: text for text in texts}
-    whole = {text: found[1] if (found := re.fullmatch(WHOLE, text)) else text for text in names}
+    whole = {text: number_match[1] if (number_match := re.fullmatch(WHOLE, text)) else text for text in names}
     if len(set(whole.values())) < len(names):
         names = whole
     for number in (int, float):
@@ -82,9 +82,9 @@ def find_columns(
     not be a label, whose name is then empty.
     """
     label = match_columns(existing, [columns.label], f"{dashes}label")[0] if columns.label else None
-    given = [(option, name) for option, name in score_options(columns, dashes) if name]
-    if len(given) > 1:
-        raise ArgumentError(given[1][0], f"cannot be combined with {given[0][0]}", "give one of them")
+    stated = [(option, name) for option, name in score_options(columns, dashes) if name]
+    if len(stated) > 1:
+        raise ArgumentError(stated[1][0], f"cannot be combined with {stated[0][0]}", "give one of them")
     if label is None:
         usual = usual_labels(existing, columns)
         if len(usual) > 1 and labelled:
@@ -98,8 +98,8 @@ def find_columns(
     grouping = plain_columns(columns.by, existing, f"{dashes}by")
     scores = [name for name in existing if name not in (label, columns.weight, columns.counts)]
     others = [name for name in scores if name not in grouping]
-    if given:
-        option, name = given[0]
+    if stated:
+        option, name = stated[0]
         spec = [part.strip() for part in name.split(",")]
         if not any("*" in part for part in spec):
             return label, positive_last(match_columns(existing, spec, option), name)
@@ -131,26 +131,26 @@ def _without_twins(names: list[str]) -> list[str]:
 
 def _usual_scores(others: list[str], existing: list[str], dashes: str, otherwise: Sequence[str] = ()) -> list[str]:
     """The columns with usual names for probabilities, else those among `otherwise`; an error if there is a second, calibrated set of them."""
-    found = _several(others)
-    if not found:
+    scores = _several(others)
+    if not scores:
         lower = {name.lower(): name for name in reversed(others)}
-        found = [lower[name] for name in PROB_NAMES if name in lower]
-        if len(found) > 1:
-            problem = f"could be any of the columns {', '.join(found)}"
-            option = f"--prob {found[0]}" if dashes else f"prob={found[0]!r}"
+        scores = [lower[name] for name in PROB_NAMES if name in lower]
+        if len(scores) > 1:
+            problem = f"could be any of the columns {', '.join(scores)}"
+            option = f"--prob {scores[0]}" if dashes else f"prob={scores[0]!r}"
             raise ColumnError(f"{dashes}prob", problem, f"use {option} or another")
-    if not found and len(otherwise) > len(others):
+    if not scores and len(otherwise) > len(others):
         return _usual_scores(list(otherwise), existing, dashes)
     several = f"{dashes}probs " if dashes else ""
-    if not found:
+    if not scores:
         problem = "no column has a common name for probabilities"
         remedy = f"name one column, or several with {several}'p_*'; the columns are {', '.join(existing[:20])}"
         raise ColumnError(f"{dashes}prob", problem, remedy)
-    raw = next((name for name in found if name + CALIBRATED in others), None)
+    raw = next((name for name in scores if name + CALIBRATED in others), None)
     if raw is None:
-        return found
+        return scores
     option, spec = f"{dashes}prob " if dashes else "", raw
-    if len(found) > 1:
+    if len(scores) > 1:
         option = several
         prefix = next(prefix for prefix in PROB_PREFIXES if raw.lower().startswith(prefix))
         spec = f"{raw[: len(prefix)]}*"
@@ -161,11 +161,11 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str, otherwise
 def _several(others: list[str]) -> list[str]:
     """Columns that share a usual prefix, one per class; empty if there are none."""
     for prefix in PROB_PREFIXES:
-        found = [name for name in others if re.fullmatch(re.escape(prefix) + r"\d+", name.lower())] or (
+        columns = [name for name in others if re.fullmatch(re.escape(prefix) + r"\d+", name.lower())] or (
             [name for name in others if name.lower().startswith(prefix)] if prefix.endswith("_") else []
         )
-        if len(_without_twins(found)) >= 2:
-            return found
+        if len(_without_twins(columns)) >= 2:
+            return columns
     return []
 
 
@@ -189,12 +189,12 @@ def like_classes(names: Sequence[Any], known: Sequence[Any]) -> list[Any]:
     return [spelled[value] for value in meant]
 
 
-def check_class_order(given: Sequence[Any], of_columns: Sequence[Any], argument: str = "classes") -> None:
+def check_class_order(classes: Sequence[Any], of_columns: Sequence[Any], argument: str = "classes") -> None:
     """Raise if class names contradict the names of the columns, so that probabilities would be assigned to the wrong classes.
 
     Numbers may be shifted, as where ``p_0, p_1`` are of classes that are counted from 1.
     """
-    named, own = [str(name) for name in given], [str(name) for name in of_columns]
+    named, own = [str(name) for name in classes], [str(name) for name in of_columns]
     moved = any(name != here and name in own for name, here in zip(named, own, strict=False))
     if moved and (set(named) == set(own) or not all(name.isdigit() for name in own)):
         known = ", ".join(own[:10]) + (", ..." if len(own) > 10 else "")

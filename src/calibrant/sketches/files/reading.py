@@ -156,7 +156,10 @@ class Rows:
         unread = [name for name in casts if np.ma.is_masked(arrays[name]) or not _are_exact(arrays[name])]
         written = self._arrays({name: quoted(name) for name in unread})
         for name in casts:
-            if name not in written or _are_read(written[name], arrays[name]):
+            missing = np.ma.getmaskarray(arrays[name])
+            # Each text was read as a number, without loss.
+            is_read = name not in written or np.array_equal(np.ma.getmaskarray(written[name]), missing)
+            if is_read and _are_exact(np.ma.compressed(arrays[name])):
                 arrays[name] = _whole(arrays[name])
             elif self.begins_with_list(name):
                 lists = self._arrays({name: text_value(name, "DOUBLE[]")})[name]
@@ -440,12 +443,6 @@ def _sniff(connection: Any, kind: str, path: str, *options: str) -> tuple[str, l
 def _are_exact(numbers: Any) -> bool:
     """Whether floats are the numbers that were written, also where those are integers."""
     return not bool((np.abs(numbers) >= EXACT).any())
-
-
-def _are_read(texts: Any, numbers: Any) -> bool:
-    """Whether each text was read as a number, without loss."""
-    same = np.array_equal(np.ma.getmaskarray(texts), np.ma.getmaskarray(numbers))
-    return same and _are_exact(np.ma.compressed(numbers))
 
 
 def _are_lists(texts: Any, lists: Any) -> bool:

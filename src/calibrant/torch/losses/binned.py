@@ -82,9 +82,9 @@ def soft_binned_ece_loss(
     member = _member(score, count, width) * rows.share[:, None]
     mass = member.sum(0)
     if form == "label_binned":
-        terms = member * (_divided(outcome @ member, mass) - score[:, None]).abs() ** power
+        terms = member * (_divide(outcome @ member, mass) - score[:, None]).abs() ** power
     else:
-        terms = mass * _divided((score - outcome) @ member, mass).abs() ** power
+        terms = mass * _divide((score - outcome) @ member, mass).abs() ** power
     value = terms.sum()
     return rows.whole(value if power == 1 else safe_power(value, 1 / power))
 
@@ -95,7 +95,7 @@ def _member(score: Tensor, count: int, width: float) -> Tensor:
     return torch.softmax(-((score[:, None] - centres) ** 2) / width, 1)
 
 
-def _divided(sums: Tensor, mass: Tensor) -> Tensor:
+def _divide(sums: Tensor, mass: Tensor) -> Tensor:
     empty = mass <= EMPTY
     return torch.where(empty, 0.0, sums / torch.where(empty, 1.0, mass))
 

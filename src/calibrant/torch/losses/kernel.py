@@ -25,7 +25,9 @@ LogKernel = Callable[[int, int], Tensor]
 
 def _pair_sum(score: Tensor, residual: Tensor, width: float) -> Tensor:
     """Sum over all pairs of the product of their residuals and exp(-distance / width)."""
-    near = tiled(lambda start, stop: torch.exp(-(score[start:stop, None] - score).abs() / width) @ residual, len(score))
+    near = compute_tiles(
+        lambda start, stop: torch.exp(-(score[start:stop, None] - score).abs() / width) @ residual, len(score)
+    )
     return torch.relu((residual * near).sum())
 
 
@@ -283,15 +285,15 @@ def kde_ece_loss(
     return rows.average(distance)
 
 
-def tiled(work: Callable[[int, int], Tensor], n: int, others: int | None = None) -> Tensor:
+def compute_tiles(work: Callable[[int, int], Tensor], n: int, others: int | None = None) -> Tensor:
     """Concatenate ``work(start, stop)`` over blocks of the first n rows, each against all others."""
     step = max(1, TILE // max(n if others is None else others, 1))
     if n <= step:
         return work(0, n)
-    return torch.cat([_recomputed(work, start, min(start + step, n)) for start in range(0, n, step)])
+    return torch.cat([_checkpoint_tile(work, start, min(start + step, n)) for start in range(0, n, step)])
 
 
-def _recomputed(work: Callable[[int, int], Tensor], start: int, stop: int) -> Tensor:
+def _checkpoint_tile(work: Callable[[int, int], Tensor], start: int, stop: int) -> Tensor:
     """Compute a tile with checkpointing: it is recomputed in the backward pass, except under torch.func, where it is kept."""
     try:
         tile: Tensor = checkpoint(work, start, stop, use_reentrant=False, preserve_rng_state=False)
@@ -313,7 +315,7 @@ def kernel_means(log_kernel: LogKernel, outcome: Tensor, share: Tensor) -> Tenso
         sums = torch.exp(logs - top) @ both
         return sums[:, 1:] / sums[:, :1].clamp(min=torch.finfo(sums.dtype).tiny)
 
-    return tiled(work, len(share))
+    return compute_tiles(work, len(share))
 
 
 def dirichlet_logs(probs: Tensor, width: float | Tensor, counted: Tensor | None = None) -> LogKernel:
@@ -342,7 +344,9 @@ def likeliest_width(probs: Tensor, share: Tensor, counted: Tensor | None) -> Ten
 
     def score(width: float) -> Tensor:
         log_kernel = dirichlet_logs(probs, width, counted)
-        density = tiled(lambda start, stop: (log_kernel(start, stop) + log_share).logsumexp(1), judges, len(probs))
+        density = compute_tiles(
+            lambda start, stop: (log_kernel(start, stop) + log_share).logsumexp(1), judges, len(probs)
+        )
         weight = share[:judges]
         return torch.where(weight > 0, weight * density, 0.0).sum()
 

@@ -76,8 +76,8 @@ def max_ent_loss(
     power = check_number(gamma, "gamma")
     check_choice(constraint, "constraint", ("mean", "second_moment", "both"))
     share = _check_share(class_share, rows.logits.shape[1])
-    found = _known_multipliers(share, constraint).to(rows.logits)
-    penalty = ((rows.targets @ found) * _distances(rows, share, constraint)).sum(1)
+    multipliers = _known_multipliers(share, constraint).to(rows.logits)
+    penalty = ((rows.targets @ multipliers) * _distances(rows, share, constraint)).sum(1)
     return rows.reduce(_focal(rows, power) + rows.row_weight * penalty)
 
 
@@ -134,14 +134,14 @@ def _multipliers(share: tuple[float, ...], constraint: str) -> Tensor:
     else:
         features = (numbers if constraint == "mean" else numbers**2)[None, :, None].expand(len(share), -1, 1)
     aims = torch.einsum("ck,ckj->cj", halfway, features)
-    return _solved(features, aims).clamp(min=0.0)
+    return _solve_multipliers(features, aims).clamp(min=0.0)
 
 
-def _solved(features: Tensor, aims: Tensor) -> Tensor:
+def _solve_multipliers(features: Tensor, aims: Tensor) -> Tensor:
     """Solve sum_k f_k exp(-1 - lambda f_k) = aim by minimizing a convex function: Newton's method with step halving."""
     scale = features.amax(1, keepdim=True)
     features, aims = features / scale, aims / scale[:, 0]
-    found = torch.zeros_like(aims)
+    multipliers = torch.zeros_like(aims)
 
     def mass(at: Tensor) -> Tensor:
         return torch.exp(-1 - torch.einsum("ckj,cj->ck", features, at))
@@ -150,18 +150,18 @@ def _solved(features: Tensor, aims: Tensor) -> Tensor:
         return mass(at).sum(1) + (at * aims).sum(1)
 
     for _ in range(STEPS):
-        weight = mass(found)
+        weight = mass(multipliers)
         slope = aims - torch.einsum("ck,ckj->cj", weight, features)
         if float(slope.abs().max()) < EXACT:
             break
         bend = torch.einsum("ck,cki,ckj->cij", weight, features, features)
         bend = bend + 1e-14 * torch.eye(aims.shape[1], dtype=bend.dtype)
         step = -torch.linalg.solve(bend, slope[:, :, None])[:, :, 0]
-        now, size = height(found), torch.ones(len(aims), 1, dtype=aims.dtype)
+        now, size = height(multipliers), torch.ones(len(aims), 1, dtype=aims.dtype)
         for _ in range(HALVINGS):
-            worse = ~(height(found + size * step) <= now + EXACT)
+            worse = ~(height(multipliers + size * step) <= now + EXACT)
             if not bool(worse.any()):
                 break
             size = torch.where(worse[:, None], size / 2, size)
-        found = found + size * step
-    return found / scale[:, 0]
+        multipliers = multipliers + size * step
+    return multipliers / scale[:, 0]

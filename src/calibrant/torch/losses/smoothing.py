@@ -75,22 +75,18 @@ def label_smoothing_loss(rows: Rows, *, smoothing: float = 0.1, spread: Literal[
     # Where no class is masked, computed as in torch, for results equal to the last bit.
     whole = amount * (classes / (classes - 1) if others else 1)
     open_to_all = count == classes
-    kept = torch.where(open_to_all, 1 - whole, 1 - moved)
-    given = torch.where(open_to_all, whole / classes, moved / count.clamp(min=1))
-    return rows.reduce(_smoothed(rows, kept, given))
-
-
-def _smoothed(rows: Rows, kept: Tensor, given: Tensor) -> Tensor:
-    """Weighted cross-entropy of each row against its smoothed target, in the order of operations of torch."""
-    log_probs = F.log_softmax(rows.logits, 1)
-    weight = rows.class_weight
+    own_share = torch.where(open_to_all, 1 - whole, 1 - moved)
+    each_share = torch.where(open_to_all, whole / classes, moved / count.clamp(min=1))
+    # The weighted cross-entropy against the smoothed targets, in the order of operations of torch.
+    log_probs, weight = F.log_softmax(rows.logits, 1), rows.class_weight
     if rows.labels is None:
-        targets = rows.targets * kept[:, None] + given[:, None].masked_fill(rows.shut, 0.0)
+        targets = rows.targets * own_share[:, None] + each_share[:, None].masked_fill(rows.shut, 0.0)
         product = log_probs * targets
-        return -(product if weight is None else product * weight).sum(1)
+        return rows.reduce(-(product if weight is None else product * weight).sum(1))
     own = F.nll_loss(log_probs, rows.labels, weight=weight, reduction="none")
-    spread = log_probs.masked_fill(rows.shut, 0.0)
-    return kept * own - (spread if weight is None else spread * weight).sum(1) * given
+    open_logs = log_probs.masked_fill(rows.shut, 0.0)
+    each = (open_logs if weight is None else open_logs * weight).sum(1)
+    return rows.reduce(own_share * own - each * each_share)
 
 
 @loss()
