@@ -27,12 +27,12 @@ from .seeds import generator
 Floats = NDArray[np.float64]
 OPTIONS = ("kernel", "distance", "bandwidth")
 
-# Rows of a tile of pairs: 32 MB, large enough for efficient matrix products.
-TILE = 2048
+# Rows of a tile of pairs: 2 MB, small enough for the processor cache, where each set of labels adds it up.
+TILE = 512
 # Tiles of this many bytes are kept for the next resamples.
 MOST_KEPT = 1 << 26
-# Entries of the multiplicities held at a time, and of lines of residuals.
-COUNT_ENTRIES, LINE_ENTRIES = 1 << 23, 1 << 18
+# Entries of the multiplicities held at a time, of lines of residuals, and of sums over the rows of each label.
+COUNT_ENTRIES, LINE_ENTRIES, LABEL_ENTRIES = 1 << 23, 1 << 18, 1 << 21
 
 
 class Crowd(NamedTuple):
@@ -182,14 +182,13 @@ def _weight_of_pairs(weight: Floats, own_weight: Floats) -> Floats:
 
 def _values_of_chances(crowd: Crowd, tiles: Tiles, chances: list[Floats]) -> Floats:
     """The mean over pairs of different rows with the probabilities of the labels as soft labels, for each of several."""
-    residuals = [chance - crowd.probs for chance in chances]
-    weighted = [crowd.weight[:, None] * residual for residual in residuals]
-    every = np.zeros(len(chances))
+    residual = np.hstack([chance - crowd.probs for chance in chances])
+    weighted = crowd.weight[:, None] * residual
+    every = -crowd.own_weight @ np.square(residual)
     for a, b, kernel in tiles():
         times = 1 if a == b else 2
-        every += [times * np.vdot(each[a], kernel @ each[b]) for each in weighted]
-    own = [crowd.own_weight @ np.square(residual).sum(axis=1) for residual in residuals]
-    return np.asarray((every - own) / crowd.weight_of_pairs)
+        every += times * np.einsum("ij,ij->j", weighted[a], kernel @ weighted[b])
+    return np.asarray(every.reshape(len(chances), -1).sum(axis=1) / crowd.weight_of_pairs)
 
 
 def _values_of_labels(crowd: Crowd, tiles: Tiles, labels: NDArray[Any]) -> Floats:
@@ -200,13 +199,16 @@ def _values_of_labels(crowd: Crowd, tiles: Tiles, labels: NDArray[Any]) -> Float
     probs, weight = crowd.probs, crowd.weight
     weighted = weight[:, None] * probs
     near, same = np.zeros(probs.shape), np.zeros(len(labels))
+    step = max(1, LABEL_ENTRIES // (TILE * probs.shape[1]))
+    parts = [slice(start, start + step) for start in range(0, len(labels), step)]
     for tile in tiles():
         a, b, kernel = tile
         near[a] += kernel @ weighted[b]
         if tile.times == 2:
             near[b] += kernel.T @ weighted[a]
         pairs = tile.times * weight[a, None] * kernel * weight[b]
-        same += [_sum_of_equal_labels(pairs, own[a], own[b]) for own in labels]
+        for part in parts:
+            same[part] += _sums_of_equal_labels(pairs, labels[part, a], labels[part, b], probs.shape[1])
     near *= weight[:, None]
     rows = np.arange(len(probs))
     every = same - 2 * near[rows, labels].sum(axis=1) + np.vdot(probs, near)
@@ -214,12 +216,15 @@ def _values_of_labels(crowd: Crowd, tiles: Tiles, labels: NDArray[Any]) -> Float
     return np.asarray((every - own_term) / crowd.weight_of_pairs)
 
 
-def _sum_of_equal_labels(pairs: Floats, first: NDArray[Any], second: NDArray[Any]) -> float:
-    """The sum over the pairs of rows with the same label; the rows of each label are few, so that their pairs are taken label by label."""
-    rows = [
-        np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1]) for labels in (first, second)
-    ]
-    return float(sum(pairs[own[:, None], other].sum() for own, other in zip(*rows, strict=False)))
+def _sums_of_equal_labels(pairs: Floats, first: NDArray[Any], second: NDArray[Any], k: int) -> Floats:
+    """The sums over the pairs of rows with the same label, for each set of labels: first over the rows of each label."""
+    from scipy.sparse import csr_array
+
+    sets, rows = first.shape
+    place = first.T + k * np.arange(sets)
+    members = csr_array((np.ones(place.size), place.ravel(), sets * np.arange(rows + 1)), shape=(rows, sets * k))
+    sums = (members.T.tocsr() @ pairs).reshape(sets, k, -1)
+    return np.asarray(np.take_along_axis(sums, second[:, None].astype(np.intp), 1).sum(axis=(1, 2)))
 
 
 def _values_of_counts(crowd: Crowd, tiles: Tiles, picked: Callable[[int], Floats], count: int) -> Floats:
