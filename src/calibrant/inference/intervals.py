@@ -32,13 +32,13 @@ from .null_samples import prepare_test, read_source, simulated_null
 from .resampling import (
     PredictionSampler,
     Sampler,
-    choose_sampler,
     clusters_of,
     few_groups,
     refuse_options_of_rows,
     value_of,
     view_keywords,
 )
+from .sampler_choice import choose_sampler
 from .seeds import seed_of
 from .simultaneous import resampled_values
 

@@ -23,7 +23,7 @@ from ..metrics.forms import Binned
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..views.view import VectorView, View, sigmoid
-from .cells import Same, shared
+from .cells import shared
 from .metric_tests import TestInput
 from .pvalues import compared_with_draws
 from .resampling import PredictionSampler, Resamples, RowSampler, Sampler, view_keywords
@@ -298,7 +298,7 @@ class Deviations:
             return self.own.with_chance(chance)
 
         size = COPIES_OF_CHANCE * 8 * self.own.chance.size
-        return shared(("deviation", Same(self.own), self.name, self.cells, self.sign, step), make, size)
+        return shared(("deviation", self.own, self.name, self.cells, self.sign, step), make, size)
 
     def resamples(self, step: int, count: int, seed: int) -> Resamples:
         """Labels that deviate by a step; what is added to the seed of the test is different for all shapes and steps."""
@@ -377,7 +377,7 @@ class Inversion:
         """Lower and upper limit; an estimate that is not negative lies between them. The lower is 0 unless the test rejects."""
         entries = entries_of(self.sampler, self.metric, self.options)
         # The smooth shape does not depend on the cells, so that metrics share it.
-        smooth = shared(("smooth", Same(self.sampler)), entries.smooth)
+        smooth = shared(("smooth", self.sampler), entries.smooth)
         shapes = {"smooth": smooth, "spread": entries.spread()}
         events = [float(np.sum(entries.weight * part)) for part in (entries.outcome, 1 - entries.outcome)]
         if entries.chance.shape[1] == 1 and min(events) < FEW_EVENTS:

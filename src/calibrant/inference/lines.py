@@ -22,7 +22,7 @@ from ..metrics.forms import Path
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..views.view import View
-from .cells import CellSampler, Same, shared
+from .cells import CellSampler, shared
 from .resampling import Resamples, RowSampler, batches
 from .seeds import generators
 
@@ -106,11 +106,10 @@ class Lines:
         assert isinstance(sampler, (RowSampler, CellSampler))
 
         def make() -> tuple[Floats, Floats]:
-            pairs = [sampler.sums(rng, sample.draws) for rng in generators(sample.seed, numbers)]
-            weight, events = (np.array(part, np.float64)[:, self.order] for part in zip(*pairs, strict=True))
-            return weight, events
+            weight, events = sampler.sums(generators(sample.seed, numbers), sample.draws)
+            return weight.astype(np.float64)[:, self.order], events.astype(np.float64)[:, self.order]
 
-        key = "lines", Same(sample.sampler), sample.draws, sample.seed, numbers
+        key = "lines", sample.sampler, sample.draws, sample.seed, numbers
         size = 16 * sample.size * len(self.score)
         return shared(key, make) if size <= SHARED_LINES else make()
 

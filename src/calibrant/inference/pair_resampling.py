@@ -19,7 +19,7 @@ from ..metrics.kernel.laplace import laplace_pair_sums
 from ..metrics.kernel.pairs import Kernel, as_points, choose_kernel, cloud_of, one_column, own_order
 from ..metrics.registry import Metric
 from ..views.view import VectorView
-from .cells import Same, shared
+from .cells import shared
 from .replicates import many
 from .resampling import PredictionSampler, Resamples, label_lines, multiplicities, view_keywords
 from .seeds import generator
@@ -117,7 +117,7 @@ def skce_draws(metric: Metric, options: dict[str, Any], samples: Sequence[Resamp
         return Crowd.of(view), kernel, number_of_parts(cloud, kernel, keywords["exact"])
 
     chosen = tuple(keywords[option] for option in (*OPTIONS, "exact"))
-    crowd, kernel, parts = shared(("crowd", Same(sampler.predictions), chosen), make)
+    crowd, kernel, parts = shared(("crowd", sampler.predictions, chosen), make)
     if keywords["kernel"] == "exponential" and crowd.points.shape[1] == 1:
         return _values_on_a_line(crowd, kernel, samples)
     if parts == 1:
@@ -126,7 +126,7 @@ def skce_draws(metric: Metric, options: dict[str, Any], samples: Sequence[Resamp
             size = 4 * len(crowd.order) ** 2
             if size > MOST_KEPT:
                 return crowd.tiles(kernel)
-            return shared(("tiles", Same(crowd)), lambda: list(crowd.tiles(kernel)), size)
+            return shared(("tiles", crowd), lambda: list(crowd.tiles(kernel)), size)
 
         if draws == "population":
             chances = (cast(PredictionSampler, sample.sampler).class_chances for sample in samples)

@@ -27,7 +27,7 @@ from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView, combination
 from ..views.view import VectorView, View
-from .cells import CellSampler, Draws, Plan, Same, has_limit, options_of_copies, shared
+from .cells import CellSampler, Draws, Plan, has_limit, options_of_copies, shared
 from .lines import Lines, tables_of_sums
 from .pair_resampling import skce_draws, with_width_of_data
 from .replicates import many
@@ -335,7 +335,7 @@ def _classwise_draws(task: Task) -> Floats | None:
         return None
     if not task.metric.reads_table or not (isinstance(rule, Rule) and (simulates or rule.is_fixed)):
         return None
-    key = "class bins", Same(p), rule, tuple(sorted(view_keywords(task.metric, task.options).items()))
+    key = "class bins", p, rule, tuple(sorted(view_keywords(task.metric, task.options).items()))
     classes = shared(key, lambda: _class_bins(task, rule), BYTES_OF_CLASS_BINS * p.probs.size)
     if classes is None:
         return None
