@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
@@ -166,10 +165,9 @@ class LabelSampler:
 
     def with_chance(self, chance: Array) -> Self:
         """The same rows with labels that are simulated from other probabilities."""
-        other = copy(self)
-        for known in ("paths", "population"):
-            other.__dict__.pop(known, None)
-        other.chance = chance
+        other = object.__new__(type(self))
+        known = {"paths", "population"}
+        vars(other).update({name: value for name, value in vars(self).items() if name not in known}, chance=chance)
         return other
 
     def population_value(self, metric: Metric, options: dict[str, Any]) -> float:

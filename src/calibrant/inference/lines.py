@@ -88,7 +88,7 @@ class Lines:
     @cached_property
     def order(self) -> Indices:
         """The scores of the sampler in increasing order."""
-        return np.argsort(self.sampler.score, kind="stable")
+        return self.sampler.score.argsort(kind="stable")
 
     @cached_property
     def score(self) -> Floats:
@@ -179,8 +179,9 @@ class SortedLines:
         high = self.score[np.take_along_axis(last, np.maximum(cuts[:, 1:] - 1, 0), 1)]
         high[np.take_along_axis(self.weight, cuts[:, 1:], 1) >= self.total[:, None]] = 1.0
         low = np.column_stack([np.zeros(len(high)), high[:, :-1]])
-        paths = (self.weight, self.events, self.score_sum, self.excess)
-        weight, events, score_sum, excess = (np.diff(np.take_along_axis(path, cuts, 1)) for path in paths)
+        at = cuts + np.arange(len(cuts))[:, None] * self.weight.shape[1]
+        paths = [path.ravel()[at] for path in (self.weight, self.events, self.score_sum, self.excess)]
+        weight, events, score_sum, excess = [path[:, 1:] - path[:, :-1] for path in paths]
         rows = weight.astype(np.int64)
         return BinTable(low, high, rows, weight, events, score_sum, excess, weight, self.total, kind)
 
