@@ -26,7 +26,7 @@ from ..views.view import VectorView, View, sigmoid
 from .cells import shared, shared_numbers
 from .metric_tests import TestInput
 from .pvalues import compared_with_draws
-from .resampling import PredictionSampler, Resamples, RowSampler, Sampler, view_keywords
+from .resampling import PredictionSampler, Resamples, RowSampler, Sampler, views_of_metric
 from .simultaneous import population_values, values_of_labels
 
 Floats = NDArray[np.float64]
@@ -247,7 +247,7 @@ def _cells_of_vectors(
     sampler: PredictionSampler, metric: Metric, options: dict[str, Any], shape: tuple[int, ...]
 ) -> Places | None:
     """The bins of a metric of whole vectors; None where it has none."""
-    views = metric.views(sampler.predictions, **view_keywords(metric, options))
+    views = views_of_metric(metric, sampler.predictions, options)
     view = views[0]
     form = metric.form(view, metric.arguments(options)) if len(views) == 1 and isinstance(view, VectorView) else None
     if not isinstance(form, Binned) or shape[1] == 1 or view.n != shape[0]:

@@ -32,7 +32,7 @@ Tables = Callable[[Floats, Floats], BinTable]
 """The tables of resamples, from the weight of each score and of its events."""
 
 # Entries of lines that are evaluated at a time, and the bytes of all lines up to which metrics share them.
-LINE_ENTRIES, SHARED_LINES = 1 << 18, 1 << 24
+LINE_ENTRIES, SHARED_LINES = 1 << 19, 1 << 24
 # With more scores, lines do not fit into the cache, and one resample after the other is faster.
 MOST_SCORES = 1 << 12
 # Largest product of the numbers of scores and of bins.
@@ -117,9 +117,14 @@ class Lines:
         """The tables of resamples: products with the membership of the scores in the bins."""
         view, score = self.sampler.view, self.score
         like = bin_table(view, rule)
-        cell, _ = rule.cells(View(score, np.zeros(len(score), np.uint8), lens=view.lens, classes=view.classes))
-        members = np.zeros((len(score), len(like)))
-        members[np.arange(len(score)), cell] = 1
+
+        def make() -> Floats:
+            cell, _ = rule.cells(View(score, np.zeros(len(score), np.uint8), lens=view.lens, classes=view.classes))
+            members = np.zeros((len(score), len(like)))
+            members[np.arange(len(score)), cell] = 1
+            return members
+
+        members = shared(("members", view, rule), make, 8 * len(score) * len(like))
 
         def tables(weight: Floats, events: Floats) -> BinTable:
             parts = (weight, events, weight * score, weight * score - events)

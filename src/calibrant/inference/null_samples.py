@@ -22,7 +22,7 @@ from .resampling import (
     refuse_options_of_rows,
     value_of,
     values_on_resamples,
-    view_keywords,
+    views_of_metric,
 )
 from .sampler_choice import choose_sampler
 from .simultaneous import resampled_values
@@ -53,7 +53,7 @@ def prepare_test(
     seed: int,
 ) -> TestInput:
     """What a test of a metric reads."""
-    views = metric.views(source, **view_keywords(metric, options))
+    views = views_of_metric(metric, source, options)
     if metric.id == "mean_confidence":
         problem = "mean_confidence does not depend on the labels, so that no outcome could be significant"
         raise ArgumentError("metric", problem, "use 'esce' or 'accuracy'")

@@ -21,7 +21,7 @@ from ..metrics.registry import Metric
 from ..views.view import VectorView
 from .cells import shared
 from .replicates import many
-from .resampling import PredictionSampler, Resamples, label_lines, multiplicities, view_keywords
+from .resampling import PredictionSampler, Resamples, label_lines, multiplicities, view_keywords, views_of_metric
 from .seeds import generator
 
 Floats = NDArray[np.float64]
@@ -95,7 +95,7 @@ def with_width_of_data(metric: Metric, options: dict[str, Any], sampler: Predict
     keywords = {**metric.options, **options}
     if not set(OPTIONS) <= set(metric.options) or keywords["bandwidth"] != "median":
         return options
-    views = metric.views(sampler.predictions, **view_keywords(metric, options))
+    views = views_of_metric(metric, sampler.predictions, options)
     if len(views) > 1 or not isinstance(views[0], VectorView):
         return options
     width = choose_kernel(cloud_of(one_column(views[0])), *(keywords[option] for option in OPTIONS)).width
@@ -106,7 +106,7 @@ def skce_draws(metric: Metric, options: dict[str, Any], samples: Sequence[Resamp
     """Values of `skce_uq` on resamples, equally many of each sampler; None where one-by-one evaluation is as fast."""
     sampler, draws, count, seed = samples[0]
     assert isinstance(sampler, PredictionSampler)
-    views = metric.views(sampler.predictions, **view_keywords(metric, options))
+    views = views_of_metric(metric, sampler.predictions, options)
     if len(views) != 1 or not isinstance(views[0], VectorView) or views[0].lens != "canonical":
         return None
     view, keywords = one_column(views[0]), {**metric.options, **options}

@@ -355,13 +355,19 @@ def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], 
 
 def remember(metric: Metric, source: Any, options: Mapping[str, Any], value: float) -> None:
     """Let the interval and the test of a metric use its value, which was computed from the same data and options."""
-    value_of(metric, metric.views(source, **view_keywords(metric, options)), value_options(options), value)
+    value_of(metric, views_of_metric(metric, source, options), value_options(options), value)
 
 
 def view_keywords(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """The keywords that determine the views of a metric: lens, selection, `form`, and substitutes for data that it needs."""
     own = ("form",) if "form" in metric.options else ()
     return {keyword: keywords[keyword] for keyword in ("lens", "where", *own, *metric.instead) if keyword in keywords}
+
+
+def views_of_metric(metric: Metric, source: Any, options: Mapping[str, Any]) -> list[AnyView]:
+    """The views that a metric evaluates; see `sharing`."""
+    keywords = view_keywords(metric, options)
+    return shared(("views", metric, source, *sorted(keywords.items())), lambda: metric.views(source, **keywords))
 
 
 def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:

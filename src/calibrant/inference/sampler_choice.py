@@ -34,7 +34,7 @@ from .cells import (
     shared,
     whole,
 )
-from .resampling import PredictionSampler, RowSampler, Sampler, view_keywords
+from .resampling import PredictionSampler, RowSampler, Sampler, views_of_metric
 from .simultaneous import resampled_values
 
 Array = NDArray[Any]
@@ -70,7 +70,7 @@ def choose_sampler(
 def _choose_sampler(metrics: list[Plan], source: Predictions | AnyView, exact: bool, draws: Draws) -> Sampler:
     if isinstance(source, VectorView):
         raise ArgumentError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
-    views = [metric.views(source, **view_keywords(metric, keywords)) for metric, keywords in metrics]
+    views = [views_of_metric(metric, source, keywords) for metric, keywords in metrics]
     first = views[0][0]
     one = all(has_one_event(v) and v[0] is first for v in views) and isinstance(first, View)
     scores = all(m.takes == "View" and not m.needs and not m.info.order_dependent for m, _ in metrics)

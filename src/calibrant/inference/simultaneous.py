@@ -40,6 +40,7 @@ from .resampling import (
     multiplicities,
     values_on_resamples,
     view_keywords,
+    views_of_metric,
 )
 
 if TYPE_CHECKING:
@@ -91,14 +92,17 @@ class Task:
     def predictions(self) -> Predictions:
         return self.sampler.predictions
 
-    def views(self, predictions: Predictions) -> list[AnyView]:
-        return self.metric.views(predictions, **view_keywords(self.metric, self.options))
+    @cached_property
+    def views(self) -> list[AnyView]:
+        """The views of the metric."""
+        return views_of_metric(self.metric, self.predictions, self.options)
 
     def views_by_label(self) -> Iterator[list[AnyView]]:
         """The views of all rows with the same label, for each label."""
         p = self.predictions
         for label in range(p.k):
-            yield self.views(p.with_labels(np.full(p.n, label, np.uint8 if p.k == 2 else np.intp)))
+            rows = p.with_labels(np.full(p.n, label, np.uint8 if p.k == 2 else np.intp))
+            yield self.metric.views(rows, **view_keywords(self.metric, self.options))
 
     def labels(self, entries: int = 0) -> Iterator[NDArray[Any]]:
         """The simulated labels of some resamples at a time, of which each has further entries."""
@@ -218,7 +222,7 @@ def draws_at_once(metric: Metric, options: dict[str, Any], samples: Sequence[Res
 
 def _vector_draws(task: Task) -> Floats | None:
     """Values of a metric of whole vectors."""
-    views = task.views(task.predictions)
+    views = task.views
     view = _as_vector(views[0])
     if len(views) > 1 or (task.draws != "rows" and view.weight is not None):
         return None
@@ -235,7 +239,7 @@ def _as_vector(view: AnyView) -> VectorView:
 
 def _mean_replicates(task: Task) -> Floats | None:
     """Values of a mean over rows on bootstrap replicates."""
-    views = task.views(task.predictions)
+    views = task.views
     rows = task.metric.rows_of(views[0], task.keywords)
     if rows is None or len(views) > 1 or len(rows) != task.predictions.n:
         return None
@@ -315,7 +319,7 @@ class ClassBins:
 def _class_bins(task: Task, rule: Rule) -> ClassBins | None:
     """The bins of all classes; None for other lenses, and for too many rows or bins."""
     p = task.predictions
-    views = task.views(p)
+    views = task.views
     names = [f"class:{name}" for name in (range(p.k) if p.classes is None else p.classes)]
     scalars = [view for view in views if isinstance(view, View) and not view.is_soft]
     if p.k < 2 or [view.lens for view in scalars] != names or 4 * p.n * p.k > MOST_ENTRIES:

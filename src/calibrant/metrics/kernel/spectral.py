@@ -40,7 +40,7 @@ STEPS = (
     (math.inf, (WIDE, 0.001, NARROWEST)),
 )
 # Nodes of curves that are evaluated together, few enough to stay in the processor cache.
-NODES_AT_ONCE = 1 << 15
+NODES_AT_ONCE = 1 << 16
 # exp(-9^2 / 2) is below 1e-17.
 CUT = 9.0
 # Values of the curve at a zero, as a fraction of the largest at any, up to which they are rounding errors.
