@@ -32,7 +32,7 @@ Tables = Callable[[Floats, Floats], BinTable]
 """The tables of resamples, from the weight of each score and of its events."""
 
 # Entries of lines that are evaluated at a time, and the bytes of all lines up to which metrics share them.
-LINE_ENTRIES, SHARED_LINES = 1 << 19, 1 << 24
+LINE_ENTRIES, SHARED_LINES = 1 << 18, 1 << 24
 # With more scores, lines do not fit into the cache, and one resample after the other is faster.
 MOST_SCORES = 1 << 12
 # Largest product of the numbers of scores and of bins.
@@ -66,7 +66,8 @@ class Lines:
         tables = self._tables()
         if tables is None:
             return None
-        return np.concatenate([self.metric.values_of_tables(tables(*sums), self.keywords) for sums in self.sums()])
+        values = [self.metric.values_of_tables(tables(*sums), self.keywords) for sums in self.sums()]
+        return np.asarray(self.metric.finished(np.concatenate(values), self.keywords))
 
     def _tables(self) -> Tables | None:
         """The tables of resamples; None where the metric does not depend on these alone, or bins are neither fixed nor of equal mass."""

@@ -200,9 +200,13 @@ class PredictionSampler(LabelSampler):
             return self._taken(self.picked(rng))
         p = self.predictions
         if draws == "outcomes":
-            return self._drawn(p.with_labels(self.labels([rng])[0]))
+            return self.labelled(self.labels([rng])[0])
         p = p.take(draw_rows(p.n, rng, size=self.size))
         return self._drawn(p.with_labels(draw_labels(p, p.probs, [rng])[0]))
+
+    def labelled(self, labels: Array) -> Drawn:
+        """The original rows with these labels."""
+        return self._drawn(self.predictions.with_labels(labels))
 
     def labels(self, rngs: Iterable[Generator]) -> Array:
         """Labels simulated for all rows, one line for each generator."""
@@ -274,7 +278,9 @@ def draw_labels(p: Predictions, chance: Array, rngs: Iterable[Generator], paths:
     if p.kind == "multilabel" or chance.ndim == 1:
         return (np.array([rng.random(chance.shape) for rng in rngs]) < chance).view(np.uint8)
     aims = np.array([rng.random(len(chance)) for rng in rngs])
-    return (aims < chance[:, 1]).view(np.uint8) if p.k == 2 else choose_classes(chance, aims, paths)
+    if p.k == 2:
+        return (aims < chance[:, 1]).view(np.uint8)
+    return choose_classes(chance, aims, paths).astype(np.intp)
 
 
 def resamples(sampler: Sampler, draws: Draws, seed: int) -> Callable[[int], Drawn]:

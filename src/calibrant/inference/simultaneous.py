@@ -312,7 +312,7 @@ class ClassBins:
             tables_of_sums(like, "unit", *(part[:, start : start + len(like)] for part in sums))
             for like, start in zip(self.bins, self.starts, strict=False)
         ]
-        values = [task.metric.formulas_of_tables(table, task.keywords) for table in tables]
+        values = [task.metric.values_of_tables(table, task.keywords) for table in tables]
         return task.values(np.stack(values, axis=-1), self.views)
 
 
