@@ -243,10 +243,9 @@ class CellSampler(LabelSampler):
         return self._drawn(self.rows, self.positives)
 
     def sums(self, rngs: Iterable[Generator], draws: Draws) -> tuple[Array, Array]:
-        """Number of rows and of events in each cell, one line for each resample."""
+        """Number of rows and of events in each cell, one line for each resample; one line for all if rows are not resampled."""
         if draws == "outcomes":
-            events = np.array([rng.binomial(self.rows, self.chance) for rng in rngs])
-            return np.broadcast_to(self.rows, events.shape), events
+            return self.rows[None], np.array([rng.binomial(self.rows, self.chance) for rng in rngs])
         if draws == "rows":
             counts = np.array([rng.multinomial(self.total, self.shares) for rng in rngs])
             return counts[:, : self.count] + counts[:, self.count :], counts[:, self.count :]

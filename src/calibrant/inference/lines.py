@@ -26,6 +26,7 @@ from .cells import CellSampler, shared
 from .resampling import Resamples, RowSampler, batches
 from .seeds import generators
 
+Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Tables = Callable[[Floats, Floats], BinTable]
@@ -96,19 +97,26 @@ class Lines:
         """Scores in increasing order."""
         return self.sampler.score[self.order]
 
-    def sums(self) -> Iterator[tuple[Floats, ...]]:
-        """Weight of each score, and of its events, for some resamples at a time."""
-        return batches(self.samples, max(1, LINE_ENTRIES // len(self.score)), self._drawn)
+    def sums(self) -> Iterator[tuple[Floats, Floats]]:
+        """Weight of each score, in one line where outcomes alone are resampled, and of its events, for some resamples at a time."""
+        for *weight, events in batches(self.samples, max(1, LINE_ENTRIES // len(self.score)), self._drawn):
+            yield weight[0] if weight else self.weight, events.astype(np.float64)
 
-    def _drawn(self, sample: Resamples, numbers: range) -> tuple[Floats, Floats]:
+    @cached_property
+    def weight(self) -> Floats:
+        """Weight of each score in the data."""
+        return self.sampler.sums((), "population")[0][:, self.order].astype(np.float64)
+
+    def _drawn(self, sample: Resamples, numbers: range) -> tuple[Array, ...]:
         """The sums of some resamples, which metrics share where they are small."""
 
         sampler = sample.sampler
         assert isinstance(sampler, (RowSampler, CellSampler))
 
-        def make() -> tuple[Floats, Floats]:
+        def make() -> tuple[Array, ...]:
             weight, events = sampler.sums(generators(sample.seed, numbers), sample.draws)
-            return weight.astype(np.float64)[:, self.order], events.astype(np.float64)[:, self.order]
+            events = events[:, self.order]
+            return (events,) if sample.draws == "outcomes" else (weight.astype(np.float64)[:, self.order], events)
 
         key = "lines", sample.sampler, sample.draws, sample.seed, numbers
         size = 16 * sample.size * len(self.score)
@@ -129,12 +137,15 @@ class Lines:
 
         def tables(weight: Floats, events: Floats) -> BinTable:
             parts = (weight, events, weight * score, weight * score - events)
-            return tables_of_sums(like, view.weight_kind, *(part @ members for part in parts))
+            weight, events, score_sum, excess = [part @ members for part in parts]
+            weight, score_sum = (np.broadcast_to(part, events.shape) for part in (weight, score_sum))
+            return tables_of_sums(like, view.weight_kind, weight, events, score_sum, excess)
 
         return tables
 
     def _equal_mass_tables(self, bins: int | None, weight: Floats, events: Floats) -> BinTable:
         """The tables of resamples with so many bins, or as many as a search finds."""
+        weight = np.broadcast_to(weight, events.shape)
         lines = SortedLines(self.score, weight, events)
         if bins is None:
             counts = search_together(list(zip(lines.weight, lines.events, strict=True)))

@@ -93,11 +93,11 @@ class RowSampler(LabelSampler):
         return self.view.score
 
     def sums(self, rngs: Iterable[Generator], draws: Draws) -> tuple[Array, Array]:
-        """Weight of each row, and of its events, one line for each resample."""
+        """Weight of each row, and of its events, one line for each resample; one line for all if rows are not resampled."""
         weight = self.view.weights
         if draws == "outcomes" and not self.counts:
-            events = np.array([rng.random(self.view.n) for rng in rngs]) < self.chance
-            return np.broadcast_to(weight, events.shape), events * weight
+            events = (np.array([rng.random(self.view.n) for rng in rngs]) < self.chance).view(np.uint8)
+            return weight[None], events if self.view.weight is None else events * weight
         if draws == "population":
             return weight[None], (weight * self.chance)[None]
         if draws == "copies":

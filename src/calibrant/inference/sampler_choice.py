@@ -166,7 +166,7 @@ class CountedRows(CellSampler):
         self.starts = np.flatnonzero(np.diff(cell[self.order], prepend=-1))
 
     def sums(self, rngs: Iterable[Generator], draws: Draws) -> tuple[Array, Array]:
-        """Number of rows and of events in each cell, one line for each resample."""
+        """Number of rows and of events in each cell, as in `CellSampler`."""
         rows, positives = (
             np.add.reduceat(part[:, self.order], self.starts, axis=1) for part in self.sampler.sums(rngs, draws)
         )
