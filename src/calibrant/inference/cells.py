@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.rules import BinningRule, Edges, Rule
+from ..binning.rules import BinningRule, Rule
 from ..errors import UndefinedMetricError
-from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..views.lenses import AnyView, value_options
@@ -58,20 +57,13 @@ class Shared:
         except TypeError:  # an option such as a list, which has no hash
             return make()
         if not is_known:
-            value = make()
-            if not self.has_room(size):
+            value, large = make(), size > LARGE_BYTES
+            if size > self.room[large]:
                 return value
+            self.room[large] -= size
             self.known[key] = value
         kept: T = self.known[key]
         return kept
-
-    def has_room(self, size: int) -> bool:
-        """Whether something of this size in bytes can be kept, which takes the room."""
-        large = size > LARGE_BYTES
-        if size > self.room[large]:
-            return False
-        self.room[large] -= size
-        return True
 
 
 _shared: ContextVar[Shared | None] = ContextVar("shared", default=None)
@@ -100,20 +92,7 @@ def shared(key: Any, make: Callable[[], T], size: int = 0) -> T:
 
 def shared_numbers(key: Any, make: Callable[[int], Any], size: int) -> Callable[[int], Any]:
     """What `make` returns for each number, or did return for the same key; each of this size in bytes."""
-    store = _shared.get()
-    if store is None:
-        return make
-    known = store.get(key, dict[int, Any])
-
-    def get(number: int) -> Any:
-        found = known.get(number)
-        if found is None:
-            found = make(number)
-            if store.has_room(size):
-                known[number] = found
-        return found
-
-    return get
+    return lambda number: shared((key, number), lambda: make(number), size)
 
 
 class Drawn:
@@ -162,6 +141,8 @@ class LabelSampler:
     """Base of samplers: labels are simulated from `chance`, the predicted probabilities unless others are stated."""
 
     chance: Array
+    is_counted = True
+    """Whether a resample may consist of copies of rows."""
 
     def with_chance(self, chance: Array) -> Self:
         """The same rows with labels that are simulated from other probabilities."""
@@ -174,17 +155,18 @@ class LabelSampler:
         """The value of a metric for the probabilities of the labels; NaN where it has none, or depends on the number of rows."""
         if metric.soft:
             return self.population.value(metric, options)
-        copies = self._copies() if has_limit(metric) else None
-        return math.nan if copies is None else copies.value(metric, options_of_copies(options))
+        if not (self.is_counted and has_limit(metric)):
+            return math.nan
+        return self.resample(generator(0, 0), "copies").value(metric, options_of_copies(options))
+
+    def resample(self, rng: Generator, draws: Draws) -> Drawn:
+        """Draw one resample, or take `MANY_COPIES` of each row, whose outcomes have the shares of their probabilities."""
+        raise NotImplementedError
 
     @cached_property
     def population(self) -> Drawn:
         """The rows with soft labels, the probabilities of their outcomes."""
         raise NotImplementedError
-
-    def _copies(self) -> Drawn | None:
-        """`MANY_COPIES` of each row, whose outcomes have the shares of their probabilities; None where rows are not counted."""
-        return None
 
 
 class CellSampler(LabelSampler):
@@ -196,13 +178,13 @@ class CellSampler(LabelSampler):
 
     def __init__(self, view: View, rule: BinningRule) -> None:
         self.rule = rule
-        sums = _sums(rule, view)
-        self.full = sums.weight > 0
+        table = rule.table(view)
+        full = table.weight > 0
         self.lens, self.classes = view.lens, view.classes
-        self.rows, self.positives = whole(sums.weight[self.full]), whole(sums.positives[self.full])
-        low, high = sums.low[self.full], sums.high[self.full]
+        self.rows, self.positives = whole(table.weight[full]), whole(table.positives[full])
+        low, high = table.left[full], table.right[full]
         self.width = high - low
-        mean = sums.score[self.full] / sums.weight[self.full]
+        mean = table.score_sum[full] / table.weight[full]
         # Floating-point rounding must not move a mean across an edge or above 1.
         self.score = np.clip(mean, np.where(low > 0, np.nextafter(low, 1), 0.0), high)
         self.count = len(self.rows)
@@ -213,9 +195,6 @@ class CellSampler(LabelSampler):
     def population(self) -> Drawn:
         """The scores with soft labels, the probabilities of their outcomes."""
         return one_view(View(self.score, self.chance, self.rows, "counts", lens=self.lens, classes=self.classes))
-
-    def _copies(self) -> Drawn:
-        return self.resample(generator(0, 0), "copies")
 
     @cached_property
     def distinct_view(self) -> View:
@@ -236,7 +215,7 @@ class CellSampler(LabelSampler):
     @cached_property
     def view(self) -> View:
         """The original data in these cells."""
-        return counted_view(self.score, self.rows, self.positives, self.lens, classes=self.classes)
+        return counted_view(self.score, self.rows, self.positives, self.lens, self.classes)
 
     def whole(self) -> Drawn:
         """The original data."""
@@ -263,7 +242,7 @@ class CellSampler(LabelSampler):
         return self._drawn(rows, positives)
 
     def _drawn(self, rows: Array, positives: Array) -> Drawn:
-        return one_view(counted_view(self.score, rows, positives, self.lens, classes=self.classes))
+        return one_view(counted_view(self.score, rows, positives, self.lens, self.classes))
 
 
 def cells_of(view: View, rule: BinningRule) -> CellSampler:
@@ -294,45 +273,19 @@ def has_few_scores(view: View) -> bool:
     return 2 * len(view.prefix.score) <= (view.total if view.weight_kind == "counts" else view.n)
 
 
-class Sums(NamedTuple):
-    """Sums over each cell."""
-
-    low: Floats
-    high: Floats
-    weight: Array
-    positives: Array
-    score: Array
-
-
-def _sums(rule: BinningRule, view: View) -> Sums:
-    if not (isinstance(rule, Edges) and view.needs_no_sort):
-        table = rule.table(view)
-        return Sums(table.left, table.right, table.weight, table.positives, table.score_sum)
-    # The rows are sorted already: looking up the edges is faster.
-    edges, prefix = np.asarray(rule.edges), view.prefix
-    inside = np.searchsorted(prefix.score, edges[1:-1], side="right")
-    place = np.concatenate([[0], inside, [len(prefix.score)]])
-    return Sums(
-        edges[:-1], edges[1:], *(np.diff(part[place]) for part in (prefix.weight, prefix.outcome, prefix.total))
-    )
-
-
 def whole(values: Array) -> Array:
     """Sums of counts, rounded to integers."""
     return np.rint(values).astype(np.int64)
 
 
-def counted_view(
-    score: Array, rows: Array, positives: Array, lens: str, extra: Predictions | None = None, classes: int | None = None
-) -> View:
+def counted_view(score: Array, rows: Array, positives: Array, lens: str, classes: int | None) -> View:
     """Each score once with outcome 0 and once with 1, weighted by the number of rows; scores must increase."""
     counts = np.empty(2 * len(rows), rows.dtype)
     counts[1::2] = positives
     np.subtract(rows, positives, out=counts[::2])
     kept = np.flatnonzero(counts)
-    view = View(
-        score[kept >> 1], (kept & 1).astype(np.uint8), counts[kept], "counts", rows=extra, lens=lens, classes=classes
-    )
+    outcome = (kept & 1).astype(np.uint8)
+    view = View(score[kept >> 1], outcome, counts[kept], "counts", lens=lens, classes=classes)
     # Already sorted.
     view.__dict__.update(order=np.arange(len(kept)), sorted_rows=(view.score, view.outcome, view.weight))
     return view

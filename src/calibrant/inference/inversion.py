@@ -275,10 +275,6 @@ class Deviations:
     shape: Shape
     sign: int = 1
 
-    def opposite(self) -> Deviations:
-        """Deviations in the opposite direction."""
-        return replace(self, sign=-self.sign)
-
     @cached_property
     def sampler(self) -> Callable[[int], Sampler]:
         """The sampler of labels that deviate by a step."""
@@ -344,19 +340,6 @@ class Inversion:
     known_errors: dict[At, float] = field(default_factory=dict, init=False)
     known_samples: dict[At, Sample] = field(default_factory=dict, init=False)
 
-    @property
-    def sets(self) -> int:
-        """Sets of labels that are simulated for each error."""
-        return max(FEWEST_SETS, self.test.n_resamples // SHARE_OF_SETS)
-
-    @property
-    def metric(self) -> Metric:
-        return self.test.metric
-
-    @property
-    def value(self) -> float:
-        return self.test.statistic
-
     @cached_property
     def mean(self) -> float:
         """Mean of the values for calibrated predictions."""
@@ -369,7 +352,7 @@ class Inversion:
 
     def limits(self) -> tuple[float, float]:
         """Lower and upper limit; an estimate that is not negative lies between them. The lower is 0 unless the test rejects."""
-        entries = entries_of(self.sampler, self.metric, self.options)
+        entries = entries_of(self.sampler, self.test.metric, self.options)
         # The smooth shape does not depend on the cells, so that metrics share it.
         smooth = shared(("smooth", self.sampler), entries.smooth)
         shapes = {"smooth": smooth, "spread": entries.spread()}
@@ -386,15 +369,15 @@ class Inversion:
         ]
         found = dict(zip(shapes, self._limits(deviations), strict=True))
         few = [found.get("smooth"), found.pop("selected", None)]
-        low = max(min([self.value, *(each.low for each in few if each)]), 0.0) if rejects else 0.0
-        high = max([self.value, *(each.high for each in found.values() if each)])
-        return low, min(high, max(self.metric.range[1], self.value))
+        low = max(min([self.test.statistic, *(each.low for each in few if each)]), 0.0) if rejects else 0.0
+        high = max([self.test.statistic, *(each.high for each in found.values() if each)])
+        return low, min(high, max(self.test.metric.range[1], self.test.statistic))
 
     def errors(self, asked: Sequence[At]) -> list[float]:
         """The errors of deviating labels; where soft labels have none, the mean of estimates above that of calibrated predictions."""
         known = self.known_errors
         for some in self._parts([at for at in asked if at not in known]):
-            values = population_values(self.metric, self.options, [shape.sampler(step) for shape, step in some])
+            values = population_values(self.test.metric, self.options, [shape.sampler(step) for shape, step in some])
             known.update(zip(some, values.tolist(), strict=True))
             undefined = [some[place] for place in np.flatnonzero(np.isnan(values))]
             for at, sample in zip(undefined, self.samples(undefined), strict=True):
@@ -403,10 +386,12 @@ class Inversion:
 
     def samples(self, asked: Sequence[At]) -> list[Sample]:
         """Estimates from deviating labels."""
-        known, sets = self.known_samples, self.sets
+        known, sets = self.known_samples, max(FEWEST_SETS, self.test.n_resamples // SHARE_OF_SETS)
         for some in self._parts([at for at in asked if at not in known]):
             drawn = [shape.resamples(step, sets, self.test.seed) for shape, step in some]
-            known.update(zip(some, Sample.of_lines(values_of_labels(self.metric, self.options, drawn)), strict=True))
+            known.update(
+                zip(some, Sample.of_lines(values_of_labels(self.test.metric, self.options, drawn)), strict=True)
+            )
         return [known[at] for at in asked]
 
     def _parts(self, asked: list[At]) -> Iterable[list[At]]:
@@ -418,7 +403,7 @@ class Inversion:
         """The limits for each shape of deviations; None where it has no error."""
         errors = self.errors([(shape, step) for step in (0, LAST_STEP) for shape in shapes])
         # Errors of one side may be those of the opposite deviations.
-        shapes = [shape if error > 0 else shape.opposite() for shape, error in zip(shapes, errors, strict=False)]
+        shapes = [shape if error > 0 else replace(shape, sign=-1) for shape, error in zip(shapes, errors, strict=False)]
         steps = [
             [(shape, step) for step in range(largest - STEPS + 1, largest + 1)]
             for shape, largest in zip(shapes, self._largest(shapes), strict=True)
@@ -429,7 +414,7 @@ class Inversion:
     def _largest(self, shapes: list[Deviations]) -> list[int]:
         """The step of each shape whose estimates exceed the observed value clearly, or which has the largest possible error."""
         possible = [0.99 * error for error in self.errors([(shape, LAST_STEP) for shape in shapes])]
-        target = max(max(self.value - self.mean, 0.0) + (REACH + 1) * self.deviation, 1e-6)
+        target = max(max(self.test.statistic - self.mean, 0.0) + (REACH + 1) * self.deviation, 1e-6)
         steps = self._first_steps(shapes, [min(target, own) for own in possible])
         waiting = list(range(len(shapes)))
         for _ in range(STEPS):
@@ -438,7 +423,7 @@ class Inversion:
             reached = [
                 len(sample.values) < 2
                 or error >= possible[i]
-                or sample.mean - REACH * max(sample.deviation, self.deviation / 2) >= self.value
+                or sample.mean - REACH * max(sample.deviation, self.deviation / 2) >= self.test.statistic
                 for i, sample, error in zip(waiting, self.samples(largest), self.errors(largest), strict=True)
             ]
             waiting = [i for i, is_reached in zip(waiting, reached, strict=True) if not is_reached]
@@ -486,7 +471,7 @@ class Inversion:
         residuals = np.sort(standardised(np.concatenate(values), every))
         grid = np.arange(1, GRID + 1) * (top / GRID)
         grid[-1] = top
-        place = standardised(self.value, grid)
+        place = standardised(self.test.statistic, grid)
         below = residuals.searchsorted(place, side="right") / len(residuals)
         above = 1 - residuals.searchsorted(place, side="left") / len(residuals)
         # From the one-sided test of an error of 0 to equal tails.

@@ -185,9 +185,9 @@ def _values_of_chances(crowd: Crowd, tiles: Tiles, chances: list[Floats]) -> Flo
     residual = np.hstack([chance - crowd.probs for chance in chances])
     weighted = crowd.weight[:, None] * residual
     every = -crowd.own_weight @ np.square(residual)
-    for a, b, kernel in tiles():
-        times = 1 if a == b else 2
-        every += times * np.einsum("ij,ij->j", weighted[a], kernel @ weighted[b])
+    for tile in tiles():
+        a, b, kernel = tile
+        every += tile.times * np.einsum("ij,ij->j", weighted[a], kernel @ weighted[b])
     return np.asarray(every.reshape(len(chances), -1).sum(axis=1) / crowd.weight_of_pairs)
 
 

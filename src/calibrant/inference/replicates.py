@@ -154,20 +154,16 @@ def choose_classes(probs: Array, aims: Floats, paths: Array | None = None) -> Ar
     `paths` are the cumulative probabilities, one line per class, where these are known.
     """
     n, k = probs.shape
-    if paths is not None:
-        passed = np.empty(aims.shape, np.bool_)
-        classes: Array = np.zeros(aims.shape, np.uint8 if k <= 255 else np.intp)
-        for path in paths:
-            classes += np.less_equal(path, aims, out=passed)
-        return np.minimum(classes, k - 1)
-    labels = np.empty(aims.shape, np.intp)
-    step = max(1, (1 << 20) // k)
-    for start in range(0, n, step):
-        part = slice(start, start + step)
-        path = cumulative(probs[part])
-        for line, aim in zip(labels, aims, strict=True):
-            line[part] = (path <= aim[part, None]).sum(axis=1)
-    return np.minimum(labels, k - 1)
+    if paths is None:
+        step = max(1, (1 << 20) // k)
+        parts = [slice(start, start + step) for start in range(0, n, step)]
+        classes = [choose_classes(probs[part], aims[:, part], cumulative(probs[part]).T) for part in parts]
+        return np.concatenate(classes, axis=1)
+    passed = np.empty(aims.shape, np.bool_)
+    number: Array = np.zeros(aims.shape, np.uint8 if k <= 255 else np.intp)
+    for path in paths:
+        number += np.less_equal(path, aims, out=passed)
+    return np.minimum(number, k - 1)
 
 
 def many(work: Callable[[int], Any], count: int) -> list[Any]:

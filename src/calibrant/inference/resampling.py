@@ -83,10 +83,6 @@ class RowSampler(LabelSampler):
         """The rows with soft labels, the probabilities of their outcomes."""
         return self._drawn(self.view.raw_score, self.chance, slice(None), keep_order=True)
 
-    def _copies(self) -> Drawn:
-        (rows,), (positives,) = self.sums([], "copies")
-        return self._counted(rows, positives)
-
     @property
     def score(self) -> NDArray[np.float64]:
         """The score of each row."""
@@ -123,7 +119,7 @@ class RowSampler(LabelSampler):
 
     def resample(self, rng: Generator, draws: Draws) -> Drawn:
         """Draw rows with their outcomes, outcomes for the rows, or rows and then outcomes."""
-        if self.counts:
+        if self.counts or draws == "copies":
             (rows,), (positives,) = self.sums([rng], draws)
             return self._counted(rows, positives)
         view = self.view
@@ -175,6 +171,7 @@ class PredictionSampler(LabelSampler):
     """Whole rows: labels simulated from the probabilities of all classes, or rows with all their data."""
 
     unit = ROW_BY_ROW
+    is_counted = False
 
     def __init__(self, predictions: Predictions, *, cluster: bool = False, size: int | None = None) -> None:
         if predictions.weight_kind == "counts":

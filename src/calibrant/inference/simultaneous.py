@@ -7,7 +7,7 @@ computed once and not for each resample. The resamples are the same as one by on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -108,15 +108,6 @@ class Task:
         """The simulated labels of some resamples at a time, of which each has further entries."""
         return label_lines(self.samples, max(1, COUNT_ENTRIES // max(entries, self.predictions.n)))
 
-    def batches(self, work: Callable[[int], NDArray[Any]], entries: int) -> Iterator[NDArray[Any]]:
-        """Arrays of so many entries, for some resamples at a time."""
-        for start in range(0, self.count, step := max(1, COUNT_ENTRIES // entries)):
-
-            def later(number: int, first: int = start) -> NDArray[Any]:
-                return work(first + number)
-
-            yield np.array(many(later, min(step, self.count - start)))
-
     def label_counts(self, place: Places, size: int) -> Iterator[NDArray[Any]]:
         """The number of rows whose simulated label has each of `size` places, for some sets of labels at a time.
 
@@ -143,8 +134,10 @@ class Task:
 
     def replicates(self, entries: int = 0) -> Iterator[NDArray[np.int32]]:
         """How often each row is drawn, for some bootstrap replicates at a time, of which each has further entries."""
-        entries = max(entries, self.predictions.n)
-        return self.batches(multiplicities(self.sampler, self.samples[0].seed), entries)
+        drawn = multiplicities(self.sampler, self.samples[0].seed)
+        step = max(1, COUNT_ENTRIES // max(entries, self.predictions.n))
+        for start in range(0, self.count, step):
+            yield np.array(many(lambda number, first=start: drawn(first + number), min(step, self.count - start)))  # type: ignore[misc]
 
     def value(self, values: list[float], views: list[AnyView]) -> float:
         """The value of the metric from those of the views."""
