@@ -107,7 +107,9 @@ def timed(folder: Path, command: tuple[str, ...]) -> tuple[float, float]:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     line = [sys.executable, "-m", "calibrant", *command]
-    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+    # Bytecode is written, as it is for users, whatever this environment says.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, env=environment)
     seconds = time.perf_counter() - start
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}: {done.stderr}")

@@ -158,6 +158,7 @@ def test_a_frozen_classifier_is_not_fitted_again() -> None:
     X, y = rows(3, 403)
     fitted = LogisticRegression().fit(X[:200], y[:200])
     found = CalibratedModel(frozen(fitted), "platt").fit(X[200:], y[200:], np.ones(203))  # without a warning
+    assert found.predict_interval(X[:5], n_resamples=10).probability == pytest.approx(found.predict_proba(X[:5]))
     prefit = CalibratedModel(fitted, "platt", "prefit").fit(X[200:], y[200:])
     assert np.array_equal(found.predict_proba(X), prefit.predict_proba(X))
     assert prefit.estimator_ is fitted

@@ -113,7 +113,10 @@ def test_rows_then_labels_then_status(run: Run, files: Path, store: Path) -> Non
     code, out, _ = run("status", store, "--fail-on-alarm", "calibration")
     assert code == 0
     assert "2026-01-02  tested    60      100%" in out
-    assert "300 rows in 5 windows of 1 day, 300 labelled; 60 rows in 1 open window\n" in out
+    assert (
+        "300 rows in 5 windows of 1 day, 300 labelled; 60 rows in 1 open window (2026-01-05), tested when newer rows arrive\n"
+        in out
+    )
     accuracy = ((SCORE[180:240] > 0.5) == YES[180:240]).mean()
     assert f"2026-01-04: Accuracy {accuracy:.4f} on 60 labelled rows." in out
     assert "uses no labels" not in out

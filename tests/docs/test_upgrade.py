@@ -62,7 +62,7 @@ def test_old_calls_say_what_to_write(old: str, names: dict[str, Any]) -> None:
     with pytest.raises((cal.CalibrantError, TypeError, AttributeError)) as caught:
         eval(old, names)
     if isinstance(caught.value, cal.CalibrantError):
-        assert re.search(r"Predictions\(|lens=classwise\(|must be", str(caught.value))
+        assert re.search(r"Predictions\(|lens=classwise\(|must be|unexpected keyword|takes only", str(caught.value))
     elif isinstance(caught.value, AttributeError):
         assert re.search(r"; use calibrant\.\w+\.", str(caught.value))
     else:

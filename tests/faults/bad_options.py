@@ -121,6 +121,19 @@ TABLE: dict[str, Call] = {
     "unknown closed": lambda: cal.select.output(0.1, 0.2, closed="up"),
     # Words of other packages, and misspelt ones.
     **{f"keyword {word} of ece": partial(cal.ece, Y, P, **{word: value}) for word, value in WORDS.items()},
+    **{
+        f"keyword {word} of {function.__name__}": partial(function, Y, P, **{word: value})
+        for function, word, value in (
+            (cal.interval, "alpha", 0.1),
+            (cal.interval, "confidence", 0.9),
+            (cal.report, "filename", "report.html"),
+            (cal.report, "zzz", 1),
+        )
+    },
+    "keyword weights of a flexible curve": lambda: cal.figures.flexible_calibration_curve(Y, P, weights=Y),
+    "keyword y_proba of ece": lambda: cal.ece(Y, y_proba=P),
+    "a metric by position": lambda: cal.assess(Y, P, "ece"),
+    "models by position": lambda: cal.compare(Y, P, P),
     "keyword weight of brier": lambda: cal.brier(Y, P, weight=Y),
     "keyword n_bins of brier": lambda: cal.brier(Y, P, n_bins=10),
     # Evaluation.

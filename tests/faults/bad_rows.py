@@ -16,6 +16,8 @@ import calibrant as cal
 from .cases import INF, NAN, P3, Y3, Call, P, Y
 
 FRAME = pd.DataFrame({"y": Y, "p": P, "w": [1, 2, 1, 1]})
+LATER = FRAME.set_index(FRAME.index + 10)
+MASK = LATER["p"].iloc[::-1] > 0.2
 HOLE = pd.Series([0.2, 0.8, None, 0.3], dtype="Float64")
 TEXTS = {
     f"{text} in {form.__name__}": form(["0.2", "0.7", text, "0.1"])
@@ -88,4 +90,17 @@ TABLE: dict[str, Call] = {
     "bad probability in a frame": lambda: cal.ece(
         cal.Predictions(FRAME.assign(p=[0.2, 0.8, 1.6, 0.3]), label="y", prob="p")
     ),
+    # Indexes.
+    "an index in another order": lambda: cal.ece(LATER["y"], LATER["p"].iloc[::-1]),
+    "another index": lambda: cal.ece(LATER["y"].iloc[1:], LATER["p"].iloc[:-1]),
+    "weights of another index": lambda: cal.ece(LATER["y"], LATER["p"], sample_weight=LATER["w"].add_prefix("row ")),
+    **{
+        f"a mask in another order, {function.__name__}": partial(function, LATER["y"], where=MASK, **arguments)
+        for function, arguments in {
+            cal.ece: {"y_prob": P},
+            cal.interval: {"y_prob": P, "metric": "ece"},
+            cal.evaluate: {"y_prob": P},
+            cal.compare: {"models": {"a": P, "b": P}, "metric": "ece"},
+        }.items()
+    },
 }

@@ -264,7 +264,7 @@ class TestInput:
             ({"features": np.arange(307), "level": 95}, cal.errors.ArgumentError, "level: "),
             ({"features": np.arange(307), "rng": "x"}, cal.errors.ArgumentError, "rng: "),
             ({"features": np.arange(307), "bins": 0}, cal.errors.ArgumentError, "bins: "),
-            ({"features": np.arange(307), "region": 3}, TypeError, "unexpected keyword argument 'region'"),
+            ({"features": np.arange(307), "region": 3}, cal.errors.UnknownArgumentError, "did you mean 'regions'"),
         ],
     )
     def test_messages(self, keywords: dict[str, Any], error: type[Exception], message: str) -> None:

@@ -168,6 +168,7 @@ def test_a_sign_speaks_of_levels_or_of_confidence(lens: str) -> None:
     assert cal.fixed_slope_intercept.direction(0.1, lens) == wanted
     assert cal.cox_intercept.direction(0.1, lens) == f"{wanted} at 0.5"
     assert cal.cox_slope.direction(0.9, lens) == "too extreme"
+    assert cal.cox_slope.direction(-0.9, lens) == "reversed"
 
 
 @pytest.mark.parametrize("id", ["ece", "smece", "brier", "gece", "cwce", "vce"])

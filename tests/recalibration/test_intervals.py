@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,28 @@ def test_scores_of_the_rows_are_the_default() -> None:
     found = calibrator.predict_interval(n_resamples=10)
     assert found.low.tolist() == calibrator.predict_interval(DATA.y_prob[:50], n_resamples=10).low.tolist()
     assert found.probability.tolist() == calibrator.apply(calibrator._read(DATA.y_prob[:50]))[:, 1].tolist()
+
+
+def test_the_selected_calibrator_has_the_intervals() -> None:
+    chosen = cal.recalibrate(DATA.y_true, DATA.y_prob, method=["platt"])
+    found = chosen.predict_interval(AT, level=0.9, n_resamples=20, rng=1)
+    assert found.low.tolist() == chosen.calibrator.predict_interval(AT, level=0.9, n_resamples=20, rng=1).low.tolist()
+
+
+def test_the_first_rows_and_classes_are_printed() -> None:
+    two = cal.PlattScaling().fit(DATA.y_prob, DATA.y_true).predict_interval(np.full(11, 0.5), n_resamples=10)
+    title, heading, *lines, note = repr(two).split("\n")
+    assert (title, heading.split()) == (two._title(), ["probability", "low", "high"])
+    assert len(lines) == 10
+    assert [float(text) for text in lines[0].split()] == pytest.approx(
+        [two.probability[0], two.low[0], two.high[0]], rel=1e-3
+    )
+    assert note == "the first 10 of 11 rows; to_frame() has all"
+    many = replace(two, probability=np.full((2, 6), 1 / 6), low=np.zeros((2, 6)), high=np.ones((2, 6)))
+    _, heading, *lines, note = repr(many).split("\n")
+    assert heading.split()[3:5] == ["probability_3", "low_0"]
+    assert len(lines) == 2
+    assert note == "the first 4 of 6 classes; to_frame() has all"
 
 
 def test_too_few_rows_of_a_class() -> None:

@@ -316,7 +316,8 @@ def test_a_group_is_named_where_all_rows_are_wrong_too() -> None:
     [
         (1, -1, "Risks are too low: mean predicted P(death) "),
         (1, 1, "Risks are too high: mean predicted P(death) "),
-        (2.5, 0, "Risks are too extreme; on average they differ little: "),
+        (2.5, 0.2, "Risks are too extreme; on average they differ little: "),
+        (6, 1.5, "Risks are too extreme and on average too high: "),
         (0.3, 0, "Risks are not extreme enough; on average they differ little: "),
     ],
 )
@@ -332,6 +333,18 @@ def test_a_headline_about_an_event_speaks_of_risks(power: float, shift: float, s
     assert found.verdict.headline.startswith(says)
     assert "onfiden" not in found.verdict.sentence
     assert found.verdict.lens == "binary"
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
+def test_reversed_classes_are_the_headline() -> None:
+    rng = np.random.default_rng(0)
+    risk = rng.beta(2, 2, 500)
+    yes = (rng.random(500) < risk).astype(int)
+    found = report(yes, 1 - risk, purpose="clinical", metrics=["ece"], recalibration=False, level=0.5, n_resamples=20)
+    assert found.verdict.headline.startswith("Accuracy is ")
+    assert found.verdict.headline.endswith(", so the classes look reversed.")
+    assert "; calibration slope -1" in found.verdict.sentence
+    assert ", risks reversed; C statistic 0.2" in found.verdict.sentence
 
 
 @given(st.floats(0, 1), st.floats(0, 1))

@@ -15,6 +15,7 @@ from .rules import (
     EDGES,
     LEAST_CONFIDENCE,
     LEVELS,
+    WITH_ONE,
     BinningRule,
     Edges,
     EqualMass,
@@ -86,11 +87,11 @@ def written_rule(binning: Any) -> Any:
             "for example 'equal_width:1/K', 'equal_width:0.5', 'equal_width:0.2,0.8' or, with the edges of NumPy, 'equal_width:linspace,left'",
         )
     low, high = limits if len(limits) == 2 else (limits[0] if limits else 0.0, 1.0)
-    own = {"closed": closed[0]} if closed else {"closed": "left"} if edges and edges[0] in EDGES[2:] else {}
-    if edges:
-        own["edges"] = edges[0]
+    own: dict[str, Any] = {"edges": edges[0]} if edges else {}
+    if closed or own.get("edges") in WITH_ONE:
+        own["closed"] = closed[0] if closed else "left"
     try:
-        return EqualWidth(range=cast(Any, (low, high)), **cast(Any, own))
+        return EqualWidth(range=cast(Any, (low, high)), **own)
     except ArgumentError as error:
         if error.argument != "range" or edges:
             raise ArgumentError("binning", error.problem, f"got {binning!r}") from None
@@ -113,7 +114,7 @@ def binning_rule(bins: Any = BINS, binning: Any = EQUAL_WIDTH) -> BinningRule:
     Functions call it once, where they receive the keywords, and pass on the rule.
     """
     plain = type(binning) in (str, _DefaultName) and binning in NAMED
-    return _named_rule(binning, bins) if plain and isinstance(bins, int) else _read_rule(bins, binning)
+    return _cached_rule(binning, bins) if plain and isinstance(bins, int) else _rule_of_keywords(bins, binning)
 
 
 def rule_of(bins: Any, usual: Any = EQUAL_WIDTH) -> BinningRule:
@@ -123,7 +124,7 @@ def rule_of(bins: Any, usual: Any = EQUAL_WIDTH) -> BinningRule:
     return binning_rule(bins, EQUAL_WIDTH if are_edges(bins) else usual)
 
 
-def _read_rule(bins: Any, binning: Any) -> BinningRule:
+def _rule_of_keywords(bins: Any, binning: Any) -> BinningRule:
     binning = written_rule(binning)
     if isinstance(bins, str) and bins == LEVELS:
         if is_default(binning) or (isinstance(binning, str) and binning == LEVELS) or isinstance(binning, Levels):
@@ -135,16 +136,16 @@ def _read_rule(bins: Any, binning: Any) -> BinningRule:
         if not is_default(binning):
             raise _own_bins_beside("edges", binning)
         return Edges(tuple(edge_values(bins).tolist()))
-    rule = _rule_of(binning)
+    rule = _unnumbered_rule(binning)
     if not isinstance(binning, str):
         refuse_two_numbers(rule, bins)
     if isinstance(bins, str):
         check_search(bins)
-        return Searched(rule, bins) if rule.with_bins(1) is not rule else rule
+        return Searched(rule, bins) if takes_number(rule) else rule
     return rule if bins is None else rule.with_bins(check_bins(bins))
 
 
-def _rule_of(binning: Any) -> BinningRule:
+def _unnumbered_rule(binning: Any) -> BinningRule:
     """Return the rule, without a number of bins unless it has its own."""
     if isinstance(binning, str) and binning in NAMED:
         return NAMED[binning]()
@@ -204,7 +205,7 @@ def unknown_binning(binning: Any) -> ArgumentError:
 
 
 @lru_cache(maxsize=256, typed=True)
-def _named_rule(binning: str, bins: int) -> BinningRule:
+def _cached_rule(binning: str, bins: int) -> BinningRule:
     return NAMED[binning](check_bins(bins))
 
 
@@ -225,10 +226,14 @@ def _own_bins_beside(what: str, binning: Any) -> ArgumentError:
     )
 
 
+def takes_number(rule: Any) -> bool:
+    """Whether the rule has no bins of its own, so that a number of bins changes it."""
+    return hasattr(rule, "with_bins") and rule.with_bins(1) is not rule
+
+
 def refuse_two_numbers(rule: Any, bins: Any) -> None:
     """Raise if ``bins=`` is given together with a rule that has its own bins, since one of the two would be ignored."""
-    takes_number = hasattr(rule, "with_bins") and rule.with_bins(1) is not rule
-    if takes_number or bins is None or is_default(bins):
+    if bins is None or is_default(bins) or takes_number(rule):
         return
     problem = f"{bins!r} conflicts with a binning that has bins of its own ({type(rule).__name__})"
     raise ArgumentError("bins", problem, "drop one of them, or pass bins=None")

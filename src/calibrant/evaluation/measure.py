@@ -24,6 +24,7 @@ from ..errors import (
     LensError,
 )
 from ..input.convert import summing_to_one
+from ..input.frames import check_same_rows
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..metrics.properties import PAIRED_ROWS, is_slow, is_slow_to_resample
@@ -195,6 +196,7 @@ def evaluate(
         source = y_true
     else:
         source = as_predictions(y_true, y_prob, sample_weight, pos_label)
+        check_same_rows(y_true, {"where": where})
         infer = None if infer is None else infer.of_rows(where)
         source = parse_selection(where, source if calibrator is None else calibrated(source, calibrator))
         if lens is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ShapeError, UndefinedMetricError
+from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole
@@ -233,6 +234,7 @@ def compare(
         options["lens"] = lens
     refuse_options_of_rows(chosen, options)
     given = paired_models(y_true, models, sample_weight, pos_label)
+    check_same_rows(y_true, {"where": where})
     _check_same_rows(where, given)
     samplers = {name: PredictionSampler(parse_selection(where, p), cluster=cluster) for name, p in given.items()}
     any_one = next(iter(samplers.values()))

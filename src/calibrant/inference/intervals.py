@@ -167,7 +167,7 @@ def interval(
     level
     n_resamples : int, default 1000
         Number of bootstrap replicates, or of sets of simulated labels of the test; ``"inversion"`` simulates a twentieth of them, at
-        least 24, at each of six sizes of up to five shapes of miscalibration.
+        least 24, at each of six sizes of up to five shapes of miscalibration. `evaluate` has 200, so that its limits differ slightly.
     cluster : bool, default False
         Whether to resample whole groups (those of ``Predictions(..., groups=...)``), for rows that are dependent within groups; ``"sandwich"`` adds up their
         contributions instead. With fewer than 20 groups the interval is too short, which its note states. Otherwise groups have no effect: ``evaluate(..., level=0.95)``

@@ -28,6 +28,7 @@ TEXT_HINTS = (
     (r"[+-]?[\d.,]+ ?%", "write probabilities from 0 to 1: 0.7 for 70%"),
     (r"[+-]?\d*,\d+", "write decimals with a point: 0.7 for 0,7"),
     (r"(?i)|-+|\?|n/?a|#n/a|null|none|missing|<na>", "drop or fill these rows"),
+    (r"[^\W\d_][\w -]*", "pass probabilities if these are predicted classes, or code the text as numbers"),
 )
 
 
@@ -106,7 +107,7 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
             if isinstance(value, str)
             else "call it and pass what it returns"
             if callable(value)
-            else "pass its values as a list, in the order of the rows",
+            else "pass its values as a list, in the order of the rows, or several models to compare or reporting.compare_reports",
         )
     array = _from_frame_library(value, argument)
     if array is None and hasattr(value, "__array__"):

@@ -255,7 +255,10 @@ def _distinct(labels: NDArray[Any], names: Mapping[Any, int]) -> set[Any] | None
 
 
 def check_same_rows(first: Any, others: Mapping[str, Any], argument: str = "y_true") -> None:
-    """Raise if an object has the index of `first` in a different order, since rows are matched by position."""
+    """Raise if an object has another index than `first`, since rows are matched by position.
+
+    An index 0, 1, 2, ... states nothing about the rows, and only another order of it raises.
+    """
     index = _index(first)
     if index is None:
         return
@@ -268,6 +271,17 @@ def check_same_rows(first: Any, others: Mapping[str, Any], argument: str = "y_tr
             problem = f"has the same index as {argument} in another order, but rows are matched by position"
             remedy = f"pass {name}.loc[{argument}.index], or {name}.to_numpy() if the index has no meaning"
             raise InputError(name, problem, remedy)
+        if not (_is_default(index) or _is_default(own)):
+            problem = f"has another index than {argument}, but rows are matched by position"
+            remedy = f"align them by index, or pass {name}.to_numpy() if its rows are those of {argument}"
+            raise InputError(name, problem, remedy)
+
+
+def _is_default(index: Any) -> bool:
+    """Whether a pandas index is 0, 1, 2, ..."""
+    from pandas import RangeIndex
+
+    return bool(index.equals(RangeIndex(len(index))))
 
 
 def _index(value: Any) -> Any:

@@ -64,20 +64,17 @@ def hint_at_mistakes(p: Predictions, tolerance: float) -> None:
             )
         )
         return
-    if p.labels is not None and p.kind in ("binary", "multiclass"):
-        found = _reversed_accuracy(p)
-        if found is not None:
-            accuracy, confidence = found
-            warn_caller(
-                ReversedClassesWarning(
-                    "y_prob",
-                    f"accuracy is {accuracy:.1%} at a mean confidence of {confidence:.1%}, so the classes look "
-                    f"{'reversed' if p.k == 2 else 'permuted'}",
-                    "check which class each column belongs to or pass pos_label"
-                    if p.k == 2
-                    else "check that the columns are in the order of the classes",
-                )
+    problem = describe_reversal(p)
+    if problem:
+        warn_caller(
+            ReversedClassesWarning(
+                "y_prob",
+                problem,
+                "check which class each column belongs to or pass pos_label"
+                if p.k == 2
+                else "check that the columns are in the order of the classes",
             )
+        )
 
 
 def are_probabilities(logits: Array, labels: Array | None, tolerance: float, *, multilabel: bool = False) -> bool:
@@ -105,11 +102,10 @@ def _sum_to_one(rows: Array, tolerance: float) -> bool:
     return bool(rows.min() >= 0 and np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() <= tolerance)
 
 
-def _reversed_accuracy(p: Predictions) -> tuple[float, float] | None:
-    """Return accuracy and mean confidence if the classes look reversed, else None."""
-    if p.n < FEWEST_REVERSED:
-        return None
-    assert p.labels is not None
+def describe_reversal(p: Predictions) -> str:
+    """State accuracy and mean confidence if the classes look reversed; empty otherwise."""
+    if p.n < FEWEST_REVERSED or p.labels is None or p.kind not in ("binary", "multiclass"):
+        return ""
     step = -(-p.n // SAMPLED)
     if p.top_correct is None:
         right: Array = (p.probs[::step] > 0.5) == p.labels[::step]
@@ -117,7 +113,7 @@ def _reversed_accuracy(p: Predictions) -> tuple[float, float] | None:
         right = p.top_correct[::step]
     # For correctly ordered classes, chance rarely exceeds this.
     if np.count_nonzero(right) * p.k >= len(right):
-        return None
+        return ""
     weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
     share = weight / weight.sum()
     size = 1 / float(np.square(share).sum()) if p.weight_kind != "counts" else float(weight.sum())
@@ -130,7 +126,10 @@ def _reversed_accuracy(p: Predictions) -> tuple[float, float] | None:
         # Errors more frequent than predicted, and than by random guessing, indicate columns in a different order.
         bound = min(1 - sure, 1 / p.k)
         far = sure > 0.5 and bound - accuracy > FAR * math.sqrt(bound * (1 - bound) / size)
-    return (accuracy, sure) if far else None
+    if not far:
+        return ""
+    order = "reversed" if p.k == 2 else "permuted"
+    return f"accuracy is {accuracy:.1%} at a mean confidence of {sure:.1%}, so the classes look {order}"
 
 
 def _falls_with_the_label(p: Predictions, share: Array, size: float) -> bool:

@@ -38,7 +38,7 @@ class Predictions:
         ``soft=True``), or columns of 0 and 1 (with ``multilabel=True``). A frame if `label` and `prob` name its columns.
     y_prob : array-like of shape (N,) or (N, K), optional
         Predicted probabilities: of the positive class, or one column per class. Lists, NumPy arrays, pandas, polars, pyarrow and
-        torch objects are accepted and matched by position; a pandas index in a different order raises.
+        torch objects are accepted and matched by position; objects with different pandas indexes raise an error.
     label : str, optional
         Column of the frame `y_true` that holds the labels.
     prob : str or list of str, optional

@@ -242,8 +242,8 @@ def _entry_error(probs: Array, row: int, column: int | None) -> ProbabilityError
         remedy = "use Predictions(..., clip=True) if this is rounding error"
     elif np.isinf(value):
         remedy = "drop or correct the row, or use Predictions(..., input='logit') if these are logits"
-    elif np.isfinite(probs).all() and probs.min() >= 0 and 1 < probs.max() <= 100 and probs.max() > 20:
-        remedy = "divide by 100 if these are percentages"
     else:
         remedy = "use Predictions(..., input='logit') if these are logits"
+        if np.isfinite(probs).all() and probs.min() >= 0 and probs.max() <= 100:
+            remedy = f"divide by 100 if these are percentages, or {remedy}"
     return ProbabilityError("y_prob", f"probabilities must be in [0, 1]; got {value!r}", remedy, row=row, column=column)

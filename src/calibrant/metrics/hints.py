@@ -32,7 +32,7 @@ def warn_of_sure_scores(view: AnyView, who: str, effect: str = DOMINATED) -> Non
     sure = _are_sure(scores)
     rows = sure if scores.ndim == 1 else sure.any(axis=1)
     problem = f"{np.count_nonzero(rows):,} of {view.n:,} rows have a score within {CLIP:g} of 0 or 1"
-    remedy = "clip the scores at 1e-6 and 1 - 1e-6, or drop these rows"
+    remedy = "clip the scores at 1e-6 and 1 - 1e-6"
     warn_caller(BoundaryScoresWarning(who, f"{problem}; {effect}", remedy))
 
 

@@ -935,7 +935,7 @@ class Metric:
         Returns
         -------
         str
-            Direction such as ``"overconfident"``, ``"underestimates"`` or ``"too extreme"``; empty if the value does not determine it.
+            Direction such as ``"overconfident"``, ``"underestimates"``, ``"too extreme"`` or ``"reversed"``; empty if the value does not determine it.
 
         Examples
         --------
@@ -946,8 +946,10 @@ class Metric:
         if not self.info.signed or self.ideal is None or abs(value - self.ideal) < 1e-12:  # rounding error
             return ""
         over = (value > self.ideal) == (self._above({**self.options, **(options or {})}) == "over")
-        if self.info.sign_of in ("spread", "nothing"):
-            return "" if self.info.sign_of == "nothing" else "too extreme" if over else "too moderate"
+        if self.info.sign_of == "nothing":
+            return ""
+        if self.info.sign_of == "spread":
+            return "reversed" if value < 0 else "too extreme" if over else "too moderate"
         one_class = lens == "binary" or lens.startswith(("class", "pair"))
         deviation = "estimates" if one_class and self.info.sign_of != "confidence" else "confident"
         return f"{'over' if over else 'under'}{deviation}{' at 0.5' if self.info.sign_of == 'midpoint' else ''}"

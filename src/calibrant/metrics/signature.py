@@ -56,23 +56,25 @@ def formula_options(formula: Callable[..., Any]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1024)
-def _choices(formula: Callable[..., Any], word: str) -> tuple[Any, ...]:
-    hint = get_type_hints(formula).get(word)
+def _choices(formula: Callable[..., Any], name: str) -> tuple[Any, ...]:
+    hint = get_type_hints(formula).get(name)
     return get_args(hint) if get_origin(hint) is Literal else ()
 
 
-def check_option(formula: Callable[..., Any], word: str, value: Any) -> Any:
-    """Return the value of an option, or raise if it is invalid; those of the bins are checked where they are read as a rule."""
-    choices = _choices(formula, word)
+def check_option(formula: Callable[..., Any], name: str, value: Any) -> Any:
+    """Return the value of an option, or raise if it is invalid."""
+    choices = _choices(formula, name)
     if choices and value not in choices:
-        raise ArgumentError(word, f"must be one of {', '.join(map(repr, choices))}; got {value!r}")
-    if word == "norm":
-        return check_norm(value)
-    kind = str(formula.__annotations__.get(word))
-    is_left_out = value is None and kind.endswith(" | None")
-    if word != "bins" and kind.removesuffix(" | None") in ("int", "float") and not (is_number(value) or is_left_out):
-        raise ArgumentError(word, f"must be a number; got {value!r}")
-    return check_rng(value) if word == "rng" else value
+        raise ArgumentError(name, f"must be one of {', '.join(map(repr, choices))}; got {value!r}")
+    if name in OPTION_CHECKS:
+        return OPTION_CHECKS[name](value)
+    annotation = str(formula.__annotations__.get(name))
+    takes_none = annotation.endswith(" | None")
+    if annotation.removesuffix(" | None") in ("int", "float") and not (
+        is_number(value) or (takes_none and value is None)
+    ):
+        raise ArgumentError(name, f"must be a number; got {value!r}")
+    return value
 
 
 def check_norm(norm: Any) -> float:
@@ -87,6 +89,10 @@ def check_norm(norm: Any) -> float:
             "norm", f"must be a number of at least 1, or inf; got {norm!r}", "for example 1, 2 or math.inf"
         )
     return math.inf if math.isinf(norm) else float(norm)
+
+
+# Options with a check of their own; bins are checked where they are read as a rule.
+OPTION_CHECKS: dict[str, Callable[[Any], Any]] = {"norm": check_norm, "rng": check_rng, "bins": lambda bins: bins}
 
 
 def build_signature(metric: Metric) -> Any:

@@ -427,10 +427,13 @@ class MonitorStatus(Record):
 
     @property
     def counts(self) -> str:
-        """Numbers of rows, windows and labels, and how many rows are in windows that are still open."""
+        """Numbers of rows, windows and labels, and of rows in windows that are still open, which are tested later."""
         text = f"{several(self.n, 'row')} in {several(self.total_windows, 'window')} of {self.every}, {self.labelled:,} labelled"
-        still = [w.n for w in self.all_read if w.state == "open"]
-        return f"{text}; {several(sum(still), 'row')} in {several(len(still), 'open window')}" if still else text
+        still = [w for w in self.all_read if w.state == "open"]
+        if not still:
+            return text
+        windows = f"{several(len(still), 'open window')} ({some_names([w.window for w in still])})"
+        return f"{text}; {several(sum(w.n for w in still), 'row')} in {windows}, tested when newer rows arrive"
 
     @property
     def verdict(self) -> str:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ from .metric_targets import MetricTarget, MetricValidation, read_loss, target_fi
 from .safe import FLOOR
 from .scores import Floats, TrainingData, fold_of_rows, names_array, split_cells
 from .targets import Target, carried_over, induced, owners, read_target
+
+if TYPE_CHECKING:
+    from .intervals import CalibrationInterval
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,23 @@ class Recalibration(Result):
             Calibrated probabilities, one column per class; rows sum to 1.
         """
         return self.calibrator.predict_proba(scores, **beside)
+
+    def predict_interval(self, scores: Any = None, **options: Any) -> CalibrationInterval:
+        """Compute confidence intervals of calibrated probabilities of the selected calibrator.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame, optional
+            Scores of the same kind as those passed to `recalibrate`; by default these.
+        **options
+            ``rows``, ``level``, ``n_resamples`` and ``rng`` of `Calibrator.predict_interval`.
+
+        Returns
+        -------
+        CalibrationInterval
+            Result with attributes `probability`, `low` and `high`, for this calibrator without the selection.
+        """
+        return self.calibrator.predict_interval(scores, **options)
 
     def save(  # type: ignore[override]
         self, path: str | os.PathLike[str], *, preprocessing: str | None = None

@@ -13,7 +13,7 @@ from ..errors import ArgumentError, CalibrantError, UndefinedMetricError
 from ..inference.replicates import Replicates, quantile_bounds
 from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
-from ..util.results import Result
+from ..util.results import Result, number
 from ..views.view import View
 from .scores import Array, Floats, Scores, TrainingData, on_scale
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Share of the resamples that must have a fit.
 FITTED = 0.9
+# Numbers of rows and of classes that are printed.
+SHOWN_ROWS, SHOWN_CLASSES = 10, 4
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,18 +51,28 @@ class CalibrationInterval(Result):
     level: float
     n_resamples: int
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self, classes: int | None = None) -> dict[str, list[Any]]:
         if self.probability.ndim == 1:
             return {name: getattr(self, name).tolist() for name in ("probability", "low", "high")}
         return {
             f"{name}_{k}": getattr(self, name)[:, k].tolist()
             for name in ("probability", "low", "high")
-            for k in range(self.probability.shape[1])
+            for k in range(self.probability.shape[1])[:classes]
         }
 
     def _title(self) -> str:
         source = f"intervals from {self.n_resamples} resamples" if self.n_resamples else "exact limits"
         return f"calibrated probabilities with {100 * self.level:g}% {source}"
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        first = {name: values[:SHOWN_ROWS] for name, values in self._columns(SHOWN_CLASSES).items()}
+        return list(first), [[number(value) for value in row] for row in zip(*first.values(), strict=True)]
+
+    def _notes(self) -> list[str]:
+        n, k = (*self.probability.shape, 1)[:2]
+        shown = [f"{SHOWN_ROWS} of {n:,} rows"] if n > SHOWN_ROWS else []
+        shown += [f"{SHOWN_CLASSES} of {k:,} classes"] if k > SHOWN_CLASSES else []
+        return [f"the first {' and '.join(shown)}; to_frame() has all"] if shown else []
 
 
 def calibration_interval(

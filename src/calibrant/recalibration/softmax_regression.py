@@ -25,6 +25,8 @@ LEAST, MOST = 1e-3, 1e3
 NEWTON_CLASSES = 20
 # Number of rows of the subsample from which the starting value is estimated.
 WARM_ROWS = 10_000
+# Number of rows of the subsample on which a grid is evaluated.
+GRID_ROWS = 5_000
 
 
 def softmax(logits: Floats) -> Floats:
@@ -67,7 +69,7 @@ class LinearSoftmax:
 
     def start(self) -> float:
         """A starting value of the scale at which the loss has curvature: no label has a probability close to 0."""
-        return min(1.0, max(likeliest_scale(self.z, self.labels, self.weight), LEAST))
+        return min(1.0, max(rough_scale(self.z, self.labels, self.weight), LEAST))
 
     def diagonal(self, factor: Floats, bias: Floats) -> tuple[float, Floats, Floats, Floats]:
         """The loss, its gradients and its Hessian with respect to the factors and biases of a diagonal matrix."""
@@ -240,11 +242,14 @@ def likeliest_scale(logits: Any, labels: Any, weight: Any) -> float:
     moments = Moments(logits, labels, weight)
     if not moments.own.any() and moments.z.any():
         return MOST
-    start = 1.0
-    if len(labels) > 4 * WARM_ROWS:
-        step = len(labels) // WARM_ROWS
-        start = newton(Moments(logits[::step], labels[::step], weight[::step]), 1.0, 1e-3)
+    start = rough_scale(logits, labels, weight) if len(labels) > 4 * WARM_ROWS else 1.0
     return newton(moments, start, 1e-6)
+
+
+def rough_scale(logits: Any, labels: Any, weight: Any) -> float:
+    """About the scale that minimizes the loss, from some of the rows."""
+    step = max(len(labels) // WARM_ROWS, 1)
+    return newton(Moments(logits[::step], labels[::step], weight[::step]), 1.0, 1e-3)
 
 
 def newton(moments: Moments, start: float, tolerance: float) -> float:
@@ -297,9 +302,9 @@ def searched_scale(data: TrainingData) -> float:
     loss = _brier_of_scale(logits, labels, weight)
     grid = np.linspace(math.log(LEAST), math.log(MOST), 41)
     known: dict[int, float] = {}
-    if data.n > 4 * WARM_ROWS:
+    if data.n > 2 * GRID_ROWS:
         # Some rows show where to look among all. They are random, since every n-th may be of one kind; there may be several minima.
-        some = np.random.default_rng(0).choice(np.flatnonzero(weight), WARM_ROWS)
+        some = np.random.default_rng(0).choice(np.flatnonzero(weight), GRID_ROWS)
         tried = np.array([math.inf, *map(_brier_of_scale(logits[some], labels[some], weight[some]), grid), math.inf])
         for place in np.flatnonzero((tried[1:-1] < tried[:-2]) & (tried[1:-1] <= tried[2:])).tolist():
             best, before = place, -1
@@ -419,10 +424,50 @@ def ridge_matrix(
         curvature = linear.full_curvature(theta[:, :k], theta[:, k])
         return *first(x), curvature + np.diag(2 * price.ravel())
 
-    newton = k <= NEWTON_CLASSES
-    x = by_newton(second, start.ravel(), gradient**1.5) if newton else minimised(first, start.ravel(), gradient)
+    if k <= NEWTON_CLASSES:
+        x = by_newton(second, start.ravel(), gradient**1.5)
+    else:
+        even = EvenCurvature(linear, price, start)
+
+        def evened(x: Floats) -> tuple[float, Floats]:
+            value, slope = first(even.parameters(x))
+            return value, even.gradient(slope)
+
+        x = even.parameters(minimised(evened, even.coordinates(start), gradient))
     theta = x.reshape(k, k + 1)
     return np.ascontiguousarray(theta[:, :k]), theta[:, k].copy()
+
+
+class EvenCurvature:
+    """Coordinates in which the penalized loss of a matrix and a bias has about the same curvature in every direction, as L-BFGS needs.
+
+    The Hessian of class k is approximated by q_k G + D, where q_k is the mean of p_k (1 - p_k), G holds the second moments of the logits and D is
+    twice the mean penalties. The eigenvectors of D^(-1/2) G D^(-1/2) diagonalize all of them at once.
+    """
+
+    def __init__(self, linear: LinearSoftmax, price: Floats, theta: Floats) -> None:
+        features = np.column_stack([linear.z, np.ones(linear.n)])
+        second_moments = (features * linear.weight[:, None]).T @ features
+        probs = softmax(features @ theta.T)
+        spread = linear.weight @ (probs * (1 - probs))
+        spread = np.maximum(spread, 1e-3 * spread.max())
+        # Where nothing is penalized, the moments alone determine the curvature.
+        penalty = np.maximum(2 * price.mean(axis=0), 1e-6 * spread.mean() * second_moments.diagonal())
+        self.scale = 1 / np.sqrt(penalty)
+        values, self.directions = np.linalg.eigh(second_moments * self.scale[:, None] * self.scale)
+        self.lengths = 1 / np.sqrt(spread[:, None] * np.maximum(values, 0) + 1)
+
+    def parameters(self, x: Floats) -> Floats:
+        """The parameters, class by class, at these coordinates."""
+        return (((x.reshape(self.lengths.shape) * self.lengths) @ self.directions.T) * self.scale).ravel()
+
+    def coordinates(self, theta: Floats) -> Floats:
+        """The coordinates of parameters of shape (K, K + 1)."""
+        return (((theta / self.scale) @ self.directions) / self.lengths).ravel()
+
+    def gradient(self, slope: Floats) -> Floats:
+        """The gradient with respect to the coordinates from that with respect to the parameters."""
+        return (((slope.reshape(self.lengths.shape) * self.scale) @ self.directions) * self.lengths).ravel()
 
 
 def ridge_vector(linear: LinearSoftmax, price: Floats, bias_price: Floats) -> tuple[Floats, Floats]:

@@ -21,7 +21,7 @@ from .wording import static_texts
 
 FOLDS = 5
 # The cost of fitting grows faster than the number of rows; more rows would not change the choice.
-MOST_ROWS, MOST_ENTRIES, LEAST_ROWS = 100_000, 500_000, 5_000
+MOST_ROWS, MOST_ENTRIES, LEAST_ROWS = 100_000, 250_000, 5_000
 # Rows that are named where the log loss is infinite.
 NAMED_ROWS = 5
 MEASURE, TEST = "smece", "ecce_mad"

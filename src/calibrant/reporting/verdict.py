@@ -16,6 +16,7 @@ from ..inference.gaps import gap_pvalues, sums_by
 from ..inference.metric_tests import DEFAULT_TESTS
 from ..inference.multiplicity import combine_pvalues
 from ..inference.significance import assess
+from ..input.hints import describe_reversal
 from ..input.predictions import Predictions
 from ..metrics.cumulative.cumulative import null_scale
 from ..util.results import number, percent, pvalue_clause
@@ -159,7 +160,7 @@ def judge(
     if direction == "none" and weaknesses.found:
         direction = "mixed"
         sentences[0] = f"{sentences[0][:-1]}, but in parts of the data."
-    sentences += _worst_place(weaknesses, features, outcome)
+    sentences = [*_reversal(p), *sentences, *_worst_place(weaknesses, features, outcome)]
     if rejected:
         sentences += filter(None, [recalibration_sentence(recalibration)])
     elif rejected is False:
@@ -299,11 +300,13 @@ def _sentences(
 
 def _risk_headline(mean: Mean, top: Mean | None) -> str:
     """State whether the risks of an event are too high, too low or too extreme."""
+    average = f"too {'high' if mean.direction == 'over' else 'low'}"
     if top is not None and top.off and abs(top.gap) > EXTREME * abs(mean.gap):
         extreme = "too extreme" if top.direction == "over" else "not extreme enough"
-        return f"Risks are {extreme}; on average they differ little: {mean.means()}."
+        rest = f" and on average {average}" if mean.off else "; on average they differ little"
+        return f"Risks are {extreme}{rest}: {mean.means()}."
     if mean.off:
-        return f"Risks are too {'high' if mean.direction == 'over' else 'low'}: {mean.means()}."
+        return f"Risks are {average}: {mean.means()}."
     return f"Risks are wrong in parts of their range; on average they differ little: {mean.means()}."
 
 
@@ -318,10 +321,17 @@ def _study_sentence(study: ClinicalSummary) -> str:
         measures.append(f"{name} {digits(row.value)}{bounds}")
     slope = study["slope"]
     if slope.high is not None and slope.high < 1:
-        measures[1] += ", risks too extreme"
+        is_negative = slope.value is not None and slope.value < 0
+        measures[1] += ", risks reversed" if is_negative else ", risks too extreme"
     elif slope.low is not None and slope.low > 1:
         measures[1] += ", risks not extreme enough"
     return f"{'; '.join(measures)}."
+
+
+def _reversal(p: Predictions) -> list[str]:
+    """State that the classes look reversed, before anything else."""
+    problem = describe_reversal(p)
+    return [sentence(problem)] if problem else []
 
 
 def _worst_place(weaknesses: Weaknesses, features: FeatureGaps | None, outcome: str) -> list[str]:

@@ -26,6 +26,7 @@ from ..input.predictions import Predictions
 from ..input.weights import read_weights
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import recalibrate
+from ..recalibration.intervals import CalibrationInterval
 from ..recalibration.methods import find_method
 from ..recalibration.scores import names_array
 from ..recalibration.venn import CrossVennAbers
@@ -261,7 +262,28 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             Calibrated probabilities, one column per class.
         """
         check_is_fitted(self)
-        return self.calibrator_.predict_proba(scores_of(self.estimator_, X, self.calibrator_.input)[0])
+        return self.calibrator_.predict_proba(self._scores(X))
+
+    def predict_interval(self, X: Any, **options: Any) -> CalibrationInterval:
+        """Compute confidence intervals of calibrated probabilities, for the classifier as it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+            Features.
+        **options
+            ``rows``, ``level``, ``n_resamples`` and ``rng`` of `Calibrator.predict_interval`.
+
+        Returns
+        -------
+        CalibrationInterval
+            Result with attributes `probability`, `low` and `high`.
+        """
+        check_is_fitted(self)
+        return self.calibrator_.predict_interval(self._scores(X), **options)
+
+    def _scores(self, X: Any) -> Any:
+        return scores_of(self.estimator_, X, self.calibrator_.input)[0]
 
     def predict(self, X: Any) -> Any:
         """Predict the class with the largest calibrated probability.

@@ -144,15 +144,20 @@ def documents_keywords(
 def _check_calls(function: Callable[P, T], parameters: list[str]) -> Callable[P, T]:
     """The function with a check of its keywords, which also obeys `progress` and notes dropped rows in its result.
 
-    A keyword of `Predictions`, or of another package, that is not a parameter of the function is an error that shows where it belongs.
+    An unknown keyword is an error that shows where it belongs or what it is called here; `check_options` checks those of ``**options``.
     """
+    kinds = {name: parameter.kind for name, parameter in inspect.signature(function).parameters.items()}
+    by_position = [name for name, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    has_options = inspect.Parameter.VAR_KEYWORD in kinds.values()
 
     @wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> T:
         refuse_column_names(function.__name__, args)
+        if len(args) > len(by_position):
+            problem = f"takes only {' and '.join(by_position)} by position"
+            raise InputTypeError(function.__name__, problem, "pass options by keyword")
         for keyword, value in keywords.items():
-            belongs_elsewhere = keyword in DATA_KEYWORDS or SPELLINGS.get(keyword) in parameters
-            if belongs_elsewhere and keyword not in parameters:
+            if keyword not in parameters and (keyword in DATA_KEYWORDS or not has_options):
                 raise unknown_keyword(function.__name__, keyword, value, parameters)
         has_bars = "progress" not in parameters or keywords.pop("progress", True) is not False
         with allow_bars(has_bars):
@@ -235,7 +240,10 @@ SPELLINGS = {
     "n_boot": "n_resamples",
     "n_bootstrap": "n_resamples",
     "confidence_level": "level",
+    "confidence": "level",
+    "alpha": "level",
     "y_pred": "y_prob",
+    "y_proba": "y_prob",
     "preds": "y_prob",
     "target": "y_true",
 }
@@ -254,8 +262,13 @@ def unknown_keyword(owner: str, keyword: str, value: Any, known: Sequence[str]) 
     elif keyword in ("label", "prob"):
         columns = {"label": "...", "prob": "...", keyword: text}
         hint = f"pass {owner}(Predictions(frame, label={columns['label']}, prob={columns['prob']}))"
+    elif keyword == "groups":
+        by_group = f"evaluate(Predictions(y_true, y_prob, groups={text}), metrics=[...], level=0.95)"
+        hint = f"pass it to Predictions; values by group are those of {by_group}"
     elif keyword in DATA_KEYWORDS:
         hint = f"pass it to Predictions: {owner}(Predictions(y_true, y_prob, {keyword}={text}))"
+    elif keyword in ("path", "out", "filename"):
+        hint = f"write the result by {owner}(...).save(path)"
     elif counterpart and counterpart in (*known, "y_true", "y_prob"):
         hint = f"use {counterpart}"
     elif similar:

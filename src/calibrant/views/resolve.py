@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LensError, ShapeError
 from ..input.convert import is_frame
+from ..input.frames import check_same_rows
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..util.checks import weight_per_class
@@ -54,7 +55,10 @@ def as_predictions(
         raise InputTypeError("y_true", "is a frame, whose columns are not named", f"pass {line} alone")
     else:
         predictions = Predictions(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-    return predictions if where is None else parse_selection(where, predictions)
+    if where is None:
+        return predictions
+    check_same_rows(y_true, {"where": where})
+    return parse_selection(where, predictions)
 
 
 def paired_models(

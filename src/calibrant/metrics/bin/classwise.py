@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,8 +77,12 @@ def tace(
     """Adaptive calibration error of every class over the scores above a threshold."""
     if not 0 <= threshold < 1:
         raise ArgumentError("threshold", f"must lie in [0, 1); got {threshold!r}", "for example 0.01")
-    score = np.where(view.score < threshold, 0, view.raw_score) if mode == "zero" else view.raw_score
-    kept = slice(None) if mode == "zero" else view.score > threshold
+    score: Floats = view.raw_score
+    kept: Any = slice(None)
+    if mode == "zero":
+        score = np.where(view.score < threshold, 0, score)
+    else:
+        kept = view.score > threshold
     weight = None if view.weight is None else view.weight[kept]
     part = View(score[kept], view.raw_outcome[kept], weight, view.weight_kind, classes=view.classes)
     if not part.n:

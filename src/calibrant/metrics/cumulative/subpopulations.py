@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,13 +46,14 @@ def mcm(
     min_size: int = 10,
 ) -> float:
     """Largest range of cumulative differences over all rows and each subpopulation, relative to its standard deviation."""
-    sorted_rows = _SortedRows(view)
-    worst, own, _ = sorted_rows.worst(None, 0)
+    rows = _SortedRows(view)
+    worst = rows.worst(_one_cell(view), 0).ratio
     for cell, least in partitions_of(view, subpopulations, depth, cuts, min_size):
-        worst = max(worst, sorted_rows.worst(cell, least)[0])
+        worst = max(worst, rows.worst(cell, least).ratio)
     if scale == "sigma":
         return worst
-    value = worst * own if own > 0 else worst
+    deviation = rows.deviation()
+    value = worst * deviation if deviation > 0 else worst
     if scale == "absolute":
         return value
     rate = view.mean(view.outcome)
@@ -61,6 +62,13 @@ def mcm(
             "mcm", "all outcomes are equal, so the relative scale is undefined", "use scale='absolute'"
         )
     return value / min(rate, 1 - rate)
+
+
+class Worst(NamedTuple):
+    """The largest ratio of a path's range to its standard deviation, and the cell in which it is attained."""
+
+    ratio: float
+    cell: int
 
 
 class _SortedRows:
@@ -78,54 +86,60 @@ class _SortedRows:
             self.variance *= self.weight**2 if view.weight_kind == "importance" else self.weight
             self.units = self.weight if view.weight_kind == "counts" else None
 
-    def worst(self, cell: Cells | None, least: int) -> tuple[float, float, int]:
-        """Compute the largest ratio of path range to standard deviation over cells of at least `least` rows, the deviation of the first cell, and the worst cell.
+    def deviation(self) -> float:
+        """Compute the standard deviation of the mean difference of all rows, if predictions were calibrated."""
+        mass = len(self.score) if self.weight is None else self.weight.sum()
+        return float(np.sqrt(self.variance.sum()) / mass)
 
-        Rows of a negative cell belong to none; None is one cell of all rows.
-        """
-        rows: Any = slice(None)
-        score = self.score
-        new = score[1:] != score[:-1]
-        last = np.zeros(len(score), bool)
-        if cell is not None:
-            cell = cell[self.order]
-            if cell.itemsize > 2 and int(cell.max(initial=0)) < 1 << 15 and int(cell.min(initial=0)) >= -1:
-                cell = cell.astype(np.int16)  # short integers sort fast
-            rows = np.argsort(cell, kind="stable")
-            cell = cell[rows]
-            outside = int(np.searchsorted(cell, 0))
-            rows, cell = rows[outside:], cell[outside:]
-            if not len(rows):
-                return 0.0, 0.0, -1
-            score, last = score[rows], np.append(cell[1:] != cell[:-1], True)
-            new = last[:-1] | (score[1:] != score[:-1])
-        last[-1] = True
-        start = np.append(0, np.flatnonzero(last)[:-1] + 1)
-        size = np.diff(np.append(start, len(score)))
-        path = np.cumsum(self.excess[rows])
-        if len(start) > 1:
-            path -= np.repeat(np.append(0.0, path[start[1:] - 1]), size)
-        if not new.all():
-            # Inside a tie the path would depend on the order of rows, so that only its ends are used; it starts at 0.
-            path[:-1][~new] = 0
-        spread = np.maximum(np.maximum.reduceat(path, start), 0) - np.minimum(np.minimum.reduceat(path, start), 0)
+    def worst(self, cell: Cells, least: int) -> Worst:
+        """Find the worst of the cells of at least `least` rows; rows of a negative cell belong to none."""
+        rows, code = self._by_cell(cell)
+        if not len(rows):
+            return Worst(0.0, -1)
+        start = np.append(0, np.flatnonzero(code[1:] != code[:-1]) + 1)
+        size = np.diff(np.append(start, len(rows)))
+        path_range = self._path_range(rows, start, size)
         mass = size if self.weight is None else np.add.reduceat(self.weight[rows], start)
         units = size if self.units is None else np.add.reduceat(self.units[rows], start)
-        chance = np.sqrt(np.add.reduceat(self.variance[rows], start))
-        none = np.where(spread <= 1e-12 * mass, 0.0, math.inf)
-        ratio = np.divide(spread, chance, out=none, where=chance > 0)
-        ratio = np.where(units >= least, ratio, 0.0)
-        worst = int(ratio.argmax())
-        return float(ratio[worst]), float(chance[0] / mass[0]), 0 if cell is None else int(cell[start[worst]])
+        deviation = np.sqrt(np.add.reduceat(self.variance[rows], start))
+        certain = np.where(path_range <= 1e-12 * mass, 0.0, math.inf)
+        ratio = np.divide(path_range, deviation, out=certain, where=deviation > 0)
+        ratio[units < least] = 0
+        largest = int(ratio.argmax())
+        return Worst(float(ratio[largest]), int(code[start[largest]]))
+
+    def _by_cell(self, cell: Cells) -> tuple[Cells, Cells]:
+        """Sort the rows by cell and score; return their places and cells, without those of negative cells."""
+        code = cell[self.order]
+        if code.itemsize > 2 and int(code.max(initial=0)) < 1 << 15 and int(code.min(initial=0)) >= -1:
+            code = code.astype(np.int16)  # short integers sort fast
+        rows = np.argsort(code, kind="stable")
+        rows = rows[np.searchsorted(code[rows], 0) :]
+        return rows, code[rows]
+
+    def _path_range(self, rows: Cells, start: Cells, size: Cells) -> Floats:
+        """Compute the range of the cumulative differences of each cell, which begin at 0."""
+        path = np.cumsum(self.excess[rows])
+        path -= np.repeat(np.append(0.0, path[start[1:] - 1]), size)
+        # Inside a tie the path would depend on the order of rows, so that only its end counts.
+        score, is_last = self.score[rows], np.zeros(len(rows), bool)
+        is_last[start + size - 1] = True
+        path[:-1][~is_last[:-1] & (score[1:] == score[:-1])] = 0
+        highest = np.maximum(np.maximum.reduceat(path, start), 0)
+        return np.asarray(highest - np.minimum(np.minimum.reduceat(path, start), 0))
+
+
+def _one_cell(view: View) -> Cells:
+    return np.zeros(view.n, np.intp)
 
 
 def worst_subpopulation(view: View, **options: Any) -> str:
     """Return the subpopulation in which `mcm` is attained as a group or as conditions on features."""
     assert view.rows is not None
-    sorted_rows = _SortedRows(view)
-    (worst, _, _), name = sorted_rows.worst(None, 0), "all rows"
+    rows = _SortedRows(view)
+    worst, name = rows.worst(_one_cell(view), 0).ratio, "all rows"
     for cell, least in partitions_of(view, **{key: value for key, value in options.items() if key != "scale"}):
-        ratio, _, code = sorted_rows.worst(cell, least)
+        ratio, code = rows.worst(cell, least)
         if ratio > worst:
             worst = ratio
             is_group = cell is view.rows.groups
@@ -150,10 +164,15 @@ def _conditions(rows: Predictions, inside: NDArray[np.bool_]) -> str:
     texts = []
     for place in sorted(kept):
         first, last = (f"{each[place]:.6g}" for each in (low, high))
-        least, most = low[place] <= values[:, place].min(), high[place] >= values[:, place].max()
-        between = f"{names[place]} ≤ {last}" if least else f"{first} ≤ {names[place]} ≤ {last}"
-        text = f"{names[place]} ≥ {first}" if most else between
-        texts.append(f"{names[place]} = {first}" if low[place] == high[place] else text)
+        name = names[place]
+        if low[place] == high[place]:
+            texts.append(f"{name} = {first}")
+        elif high[place] >= values[:, place].max():
+            texts.append(f"{name} ≥ {first}")
+        elif low[place] <= values[:, place].min():
+            texts.append(f"{name} ≤ {last}")
+        else:
+            texts.append(f"{first} ≤ {name} ≤ {last}")
     return " and ".join(texts)
 
 
@@ -208,15 +227,11 @@ def _tree_levels(view: View, features: Floats, depth: int | None, min_size: int)
     level = 0
     while columns.shape[1] and len(rows) and (depth is None or level < depth):
         code, weight = cell[rows], view.weights[rows]
-        mass = np.bincount(code, weight)
-        variance = np.empty((len(mass), columns.shape[1]))
-        for place, column in enumerate(columns[rows].T):
-            centred = column - (np.bincount(code, weight * column) / mass)[code]
-            variance[:, place] = np.bincount(code, weight * centred**2) / mass
+        variance = _variances(columns[rows], weight, code)
         # The first among the features with the largest variance of each node.
         widest = np.argmax(variance >= variance.max(axis=1, keepdims=True) * (1 - SAME), axis=1)
         value = columns[rows, widest[code]]
-        half = 2 * code + (value >= _upper_middles(value, weight, code)[code])
+        half = 2 * code + (value >= _upper_medians(value, weight, code)[code])
         size = np.bincount(half, units[rows], 2 * (int(code.max()) + 1)).reshape(-1, 2)
         split = (size.min(axis=1) >= min_size)[code]
         rows = rows[split]
@@ -227,7 +242,17 @@ def _tree_levels(view: View, features: Floats, depth: int | None, min_size: int)
         level += 1
 
 
-def _upper_middles(value: Floats, weight: Floats, code: Cells) -> Floats:
+def _variances(columns: Floats, weight: Floats, code: Cells) -> Floats:
+    """Return the weighted variance of every column in each node."""
+    mass = np.bincount(code, weight)
+    variance = np.empty((len(mass), columns.shape[1]))
+    for place, column in enumerate(columns.T):
+        centred = column - (np.bincount(code, weight * column) / mass)[code]
+        variance[:, place] = np.bincount(code, weight * centred**2) / mass
+    return variance
+
+
+def _upper_medians(value: Floats, weight: Floats, code: Cells) -> Floats:
     """Return the upper weighted median of each node."""
     order = np.lexsort((value, code))
     mass = np.bincount(code, weight)
