@@ -2,7 +2,7 @@
 
 Resample number b has its own random generator, determined by the seed and b alone. For
 metrics of one score per row, labels of tied scores are simulated together, and many rows are first counted in cells, if these are narrow enough
-for the metric (cells.py): the cost of a resample is then proportional to the number of distinct scores or cells.
+for the metric (sampler_choice.py): the cost of a resample is then proportional to the number of distinct scores or cells.
 """
 
 from __future__ import annotations

@@ -182,7 +182,8 @@ class Trial(NamedTuple):
 
     def sort_out(self, tried: list[CellSampler], pilots: int) -> tuple[list[CellSampler], list[CellSampler]]:
         """The cells that change the metrics little, and those that require more pilot samples."""
-        sure, grey = [], []
+        sure: list[CellSampler] = []
+        grey: list[CellSampler] = []
         rows = self.values(self.rows, pilots) if tried else np.zeros(0)
         for cells in tried:
             shift, noise = changes(rows, self.values(CountedRows(cells, self.rows), pilots))
