@@ -148,6 +148,13 @@ def postgres() -> Iterator[Server]:
 
 
 @pytest.fixture
+def quick_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of monitors have too few resamples for an interval of the ECE, which takes most of the time of a status."""
+    monkeypatch.setattr("calibrant.monitoring.calibration.RESAMPLES", 19)
+    monkeypatch.setattr("calibrant.monitoring.labelfree.PERFORMANCE_RESAMPLES", 20)
+
+
+@pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Call the command line in this process; gives exit code, output and errors."""
 

@@ -43,6 +43,22 @@ def raises(kind: Any, argument: str) -> Iterator[pytest.ExceptionInfo[cal.Calibr
     assert caught.value.argument == argument, str(caught.value)
 
 
+# Runs commands one after another and prints what each gave: a process of its own for each takes a second to start.
+IN_TURN = """
+import contextlib, io, json, sys
+from calibrant.cli import main
+answers = []
+for arguments in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(arguments)
+        except SystemExit as stopped:
+            answers.append((stopped.code or 0, out.getvalue(), err.getvalue()))
+print(json.dumps(answers))
+"""
+
+
 def read_json(answer: tuple[int, str, str]) -> Any:
     """What a command printed as JSON, which ended without an error."""
     code, out, err = answer

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import calibrant as cal
+from tests.calling import IN_TURN
 
 ROOT = Path(cal.__file__).parent
 # Attributes that Windows does not have, by module.
@@ -35,6 +38,13 @@ GUARDED = {
 }
 
 
+@functools.cache
+def sources() -> dict[Path, tuple[str, ast.Module]]:
+    """Text and tree of every file of the package."""
+    texts = {path: path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
+    return {path: (text, ast.parse(text)) for path, text in texts.items()}
+
+
 def posix_names(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -50,8 +60,8 @@ def posix_names(tree: ast.AST) -> Iterator[str]:
 
 def test_names_of_posix_alone_are_guarded() -> None:
     found = {}
-    for path in ROOT.rglob("*.py"):
-        if names := set(posix_names(ast.parse(path.read_text(encoding="utf-8")))):
+    for path, (_, tree) in sources().items():
+        if names := set(posix_names(tree)):
             found[path.relative_to(ROOT).as_posix()] = names
     assert found == GUARDED
     assert set(posix_names(ast.parse("import os, fcntl\nfrom signal import SIGHUP\nos.fork()"))) == {
@@ -71,9 +81,9 @@ def text_calls(tree: ast.AST) -> Iterator[tuple[str, set[str | None]]]:
 
 def test_text_files_have_an_encoding_and_written_ones_their_line_ends() -> None:
     """Windows would read and write the code page, and write CRLF."""
-    for path in ROOT.rglob("*.py"):
-        for name, keywords in text_calls(ast.parse(path.read_text(encoding="utf-8"))):
-            if "tomllib" not in path.read_text(encoding="utf-8") or name != "read_text":
+    for path, (text, tree) in sources().items():
+        for name, keywords in text_calls(tree):
+            if "tomllib" not in text or name != "read_text":
                 assert "encoding" in keywords, path
             if name == "write_text":
                 assert "newline" in keywords, path
@@ -97,15 +107,14 @@ def reopened(*args, **kwargs):
 
 tempfile.NamedTemporaryFile = reopened
 sys.argv[0] = "calibrant"
-from calibrant.cli import main
-main()
 """
+ONE = "from calibrant.cli import main\nmain()\n"
 
 
-def on_windows(folder: Path, *arguments: str, data: bytes = b"", **environment: str) -> tuple[str, str]:
-    """Output and errors of a command in a process like one of Windows."""
+def on_windows(folder: Path, program: str, *arguments: str, data: bytes = b"", **environment: str) -> str:
+    """What a program prints in a process like one of Windows."""
     script = folder / "windows.py"
-    script.write_text(WITHOUT.format(posix=POSIX, modules=MODULES), encoding="utf-8")
+    script.write_text(WITHOUT.format(posix=POSIX, modules=MODULES) + program, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(script), *arguments],
         input=data,
@@ -113,8 +122,16 @@ def on_windows(folder: Path, *arguments: str, data: bytes = b"", **environment: 
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT.parent), **environment},
     )
-    assert done.returncode in (0, 3), done.stderr.decode()
-    return done.stdout.decode(), done.stderr.decode()
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def commands_on_windows(folder: Path, *commands: str, data: bytes = b"") -> list[str]:
+    """Outputs of commands."""
+    printed = on_windows(folder, IN_TURN, json.dumps([shlex.split(command) for command in commands]), data=data)
+    answers = json.loads(printed)
+    assert {code for code, _, _ in answers} <= {0, 3}, answers
+    return [out for _, out, _ in answers]
 
 
 @pytest.fixture
@@ -126,56 +143,41 @@ def rows(tmp_path: Path) -> Path:
 
 
 def test_commands_work_without_posix(tmp_path: Path, rows: Path) -> None:
-    out, _ = on_windows(tmp_path, "evaluate", "rows.csv", "--pos-label", "ja", "--metrics", "ece,brier", "--json")
+    measure = "--pos-label ja --metrics ece,brier --json"
+    out, piped, *_ = commands_on_windows(
+        tmp_path,
+        f"evaluate rows.csv {measure}",
+        f"evaluate - {measure}",
+        "fit rows.csv --pos-label ja --method isotonic --out calibrator.json",
+        "apply calibrator.json rows.csv --out calibrated.csv",
+        "report rows.csv --pos-label ja --metrics brier --no-recalibration --out page.html",
+        data=rows.read_bytes(),
+    )
     values = [row["value"] for row in json.loads(out)["metrics"]]
     y = [i % 3 > 0 for i in range(400)]
     p = [round((i % 50 + 1) / 52, 4) for i in range(400)]
     assert values == [cal.ece(y, p), cal.brier(y, p)]
-    piped, _ = on_windows(
-        tmp_path, "evaluate", "-", "--pos-label", "ja", "--metrics", "ece,brier", "--json", data=rows.read_bytes()
-    )
     assert [row["value"] for row in json.loads(piped)["metrics"]] == values
-    on_windows(tmp_path, "fit", "rows.csv", "--pos-label", "ja", "--method", "isotonic", "--out", "calibrator.json")
-    on_windows(tmp_path, "apply", "calibrator.json", "rows.csv", "--out", "calibrated.csv")
     assert len((tmp_path / "calibrated.csv").read_bytes().splitlines()) == 401
-    on_windows(
-        tmp_path,
-        "report",
-        "rows.csv",
-        "--pos-label",
-        "ja",
-        "--metrics",
-        "brier",
-        "--no-recalibration",
-        "--out",
-        "page.html",
-    )
     page = (tmp_path / "page.html").read_bytes()
     assert b"ja" in page
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".calibrant-")]
 
 
 def test_a_monitor_works_without_posix(tmp_path: Path, rows: Path) -> None:
-    common = ("--label", "label", "--prob", "prob")
-    start = ("monitor", "init", "store.db", "--reference", "rows.csv", *common, "--classes", "ναί,ja", "--rows", "100")
-    on_windows(tmp_path, *start)
-    on_windows(tmp_path, "monitor", "update", "store.db", "rows.csv", *common)
-    out, _ = on_windows(tmp_path, "monitor", "status", "store.db", "--json")
+    common = "--label label --prob prob"
+    _, _, out = commands_on_windows(
+        tmp_path,
+        f"monitor init store.db --reference rows.csv {common} --classes ναί,ja --rows 100",
+        f"monitor update store.db rows.csv {common}",
+        "monitor status store.db --json",
+    )
     assert json.loads(out)
 
 
 def test_output_in_another_code_page_is_escaped(tmp_path: Path, rows: Path) -> None:
-    out, _ = on_windows(
-        tmp_path,
-        "evaluate",
-        "rows.csv",
-        "--pos-label",
-        "ναί",
-        "--metrics",
-        "ece",
-        PYTHONIOENCODING="cp1252",
-        PYTHONUTF8="0",
-    )
+    command = ("evaluate", "rows.csv", "--pos-label", "ναί", "--metrics", "ece")
+    out = on_windows(tmp_path, ONE, *command, PYTHONIOENCODING="cp1252", PYTHONUTF8="0")
     assert "\\u03bd\\u03b1\\u03af" in out
 
 

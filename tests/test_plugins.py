@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import calibrant as cal
 from calibrant import plugins
 from calibrant.cli.main import cli
 from calibrant.errors import ArgumentError, PluginError
-from tests.calling import raises
+from tests.calling import IN_TURN, raises
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "plugin"
@@ -47,6 +48,14 @@ def python(*arguments: str, path: Path | None, folder: Path) -> subprocess.Compl
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
     )
+
+
+def commands(*written: str, path: Path | None, folder: Path) -> list[tuple[int, str, str]]:
+    """Exit code, output and errors of commands in one process."""
+    arguments = json.dumps([shlex.split(command) for command in written])
+    done = python("-c", IN_TURN, arguments, path=path, folder=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [tuple(answer) for answer in json.loads(done.stdout)]
 
 
 @pytest.fixture
@@ -109,61 +118,57 @@ assert cal.ece(found) == cal.ece(same)
 @pytest.mark.parametrize("how", ["installed", "a file", "a module"])
 def test_the_command_line_finds_plugins(installed: Path, tmp_path: Path, rows: Path, how: str) -> None:
     option = {
-        "installed": [],
-        "a file": ["--plugin", str(EXAMPLE / "calibrant_example.py")],
-        "a module": ["--plugin", "calibrant_example"],
+        "installed": "",
+        "a file": f"--plugin {EXAMPLE / 'calibrant_example.py'}",
+        "a module": "--plugin calibrant_example",
     }[how]
     path = {"installed": installed, "a file": None, "a module": EXAMPLE}[how]
-
-    def run(*arguments: str) -> str:
-        done = python("-m", "calibrant", *arguments, *option, path=path, folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    assert "Mean absolute gap" in run("metrics", "mean_absolute_gap")
-    values = json.loads(run("evaluate", "rows.pairs", "--metrics", "mean_absolute_gap", "--json"))
-    assert [row["metric"] for row in values["metrics"]] == ["mean_absolute_gap"]
-    run("fit", "rows.pairs", "--method", "base_rate_shrinkage", "--out", "half.json")
-    run("evaluate", "rows.csv", "--metrics", "mean_absolute_gap", "--calibrator", "half.json")
-    run("apply", "half.json", "rows.csv", "--out", "calibrated.csv")
+    out = "page.html" if how == "installed" else "page.json"
+    written = [
+        "metrics mean_absolute_gap",
+        "evaluate rows.pairs --metrics mean_absolute_gap --json",
+        "fit rows.pairs --method base_rate_shrinkage --out half.json",
+        "evaluate rows.csv --metrics mean_absolute_gap --calibrator half.json",
+        "apply half.json rows.csv --out calibrated.csv",
+        f"report rows.pairs --metrics brier --no-recalibration --out {out}",
+    ]
+    if how == "installed":
+        written += [f"validate --only definitions/brier/ {form}" for form in ("--json", "--out dossier.html")]
+    answers = commands(*(f"{command} {option}" for command in written), path=path, folder=tmp_path)
+    assert {code for code, _, _ in answers} == {0}, answers
+    printed = [printed for _, printed, _ in answers]
+    assert "Mean absolute gap" in printed[0]
+    assert [row["metric"] for row in json.loads(printed[1])["metrics"]] == ["mean_absolute_gap"]
     calibrated = np.loadtxt(tmp_path / "calibrated.csv", delimiter=",", skiprows=1)
     content = json.loads((tmp_path / "half.json").read_text())["content"]
     rate, factor = content["fitted"]["rate_"]["array"][1], content["fitted"]["factor_"]
     assert np.allclose(calibrated[:, -1], rate + factor * (calibrated[:, 1] - rate), atol=1e-12)
     name = "calibrant-example 0.1.0" if how == "installed" else "calibrant_example"
-    out = "page.html" if how == "installed" else "page.json"
-    run("report", "rows.pairs", "--metrics", "brier", "--no-recalibration", "--out", out)
     page = (tmp_path / out).read_text(encoding="utf-8")
     assert "Cost of decisions" in page
     assert "missed event costs as much as ten" in page
     assert name in page
     if how == "installed":
-        dossier = json.loads(run("validate", "--only", "definitions/brier/", "--json"))
+        dossier = json.loads(printed[6])
         assert dossier["installation"]["plugins"] == {"calibrant-example": "0.1.0"}
         assert dossier["passed"]
         assert dossier["known_limits"]["plugins"] == [
             ["metric", "mean_absolute_gap", "calibrant_example"],
             ["calibrator", "base_rate_shrinkage", "calibrant_example"],
         ]
-        run("validate", "--only", "definitions/brier/", "--out", "dossier.html")
         assert "base_rate_shrinkage" in (tmp_path / "dossier.html").read_text(encoding="utf-8")
 
 
 def test_without_the_plugin_the_command_line_says_what_is_missing(installed: Path, tmp_path: Path, rows: Path) -> None:
-    done = python(
-        "-m", "calibrant", "fit", "rows.pairs", "--method", "base_rate_shrinkage", path=installed, folder=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    done = python(
-        "-m", "calibrant", "apply", "calibrator.json", "rows.csv", "--out", "o.csv", path=None, folder=tmp_path
-    )
-    assert done.returncode == 2
-    assert done.stderr == (
+    fitted = commands("fit rows.pairs --method base_rate_shrinkage", path=installed, folder=tmp_path)
+    assert fitted[0][0] == 0, fitted
+    written = ("apply calibrator.json rows.csv --out o.csv", "evaluate rows.pairs")
+    applied, evaluated = commands(*written, path=None, folder=tmp_path)
+    assert (applied[0], evaluated[0]) == (2, 2)
+    assert applied[2] == (
         "error: calibrator.json: unknown type 'BaseRateShrinkage'; install the package that defines it, or import its module "
         "(on the command line: --plugin MODULE)\n"
     )
-    done = python("-m", "calibrant", "evaluate", "rows.pairs", path=None, folder=tmp_path)
-    assert done.returncode == 2
 
 
 def broken(folder: Path, content: str, kind: str = "metrics") -> Path:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 DEVELOPMENT = ("dev", "docs", "all")  # extras that are for developers, or consist of others
-# The script that draws in the browser. vl-convert-python has these libraries inside and calibrant copies them, with what they
-# import, into each page; all are under the licence of Vega.
-IN_PAGES = {"vega": "get_vega_version", "vega-lite": "get_vegalite_versions", "vega-embed": "get_vega_embed_version"}
+# The libraries that draw in the browser, both under the licence of Vega: Vega with what it imports, as vl-convert-python has it inside, and
+# the interpreter of its expressions, in this version, which is a file of calibrant. Both are copied into each page.
+INTERPRETER = "2.0.0"
 PAGE_LICENCE = "BSD-3-Clause"
 
 
@@ -91,30 +91,22 @@ def component(package: Distribution, scope: str | None = None) -> dict[str, Any]
 
 
 def page_libraries() -> list[dict[str, Any]]:
-    """Return the JavaScript libraries inside each page, in the versions of the installed vl-convert-python."""
+    """Return the JavaScript libraries inside each page."""
     import vl_convert
 
-    entries = []
-    for name, function in IN_PAGES.items():
-        version = getattr(vl_convert, function)()
-        version = (
-            version
-            if isinstance(version, str)
-            else max(version, key=lambda text: [int(part) for part in text.split(".")])
-        )
-        entries.append(
-            {
-                "type": "library",
-                "bom-ref": f"pkg:npm/{name}@{version}",
-                "name": name,
-                "version": version,
-                "purl": f"pkg:npm/{name}@{version}",
-                "scope": "required",
-                "licenses": [{"license": {"id": PAGE_LICENCE}}],
-                "description": "part of vl-convert-python; copied, with what it imports, into the pages that calibrant writes",
-            }
-        )
-    return entries
+    return [
+        {
+            "type": "library",
+            "bom-ref": f"pkg:npm/{name}@{version}",
+            "name": name,
+            "version": version,
+            "purl": f"pkg:npm/{name}@{version}",
+            "scope": "required",
+            "licenses": [{"license": {"id": PAGE_LICENCE}}],
+            "description": "copied, with what it imports, into the pages that calibrant writes",
+        }
+        for name, version in (("vega", vl_convert.get_vega_version()), ("vega-interpreter", INTERPRETER))
+    ]
 
 
 def page_files() -> list[dict[str, Any]]:

@@ -110,7 +110,7 @@ def test_groups_are_drawn_when_they_are_switched_on(reports: dict[str, Report]) 
     for side in sides.sides[1:]:
         held = np.array(groups) == side.name
         assert side.gap == pytest.approx(SCORE[held].mean() - LABEL[held].mean())
-    assert len(render_report(found).encode()) < 2_000_000
+    assert len(render_report(found).encode()) < 1_000_000
 
 
 def test_hostile_names_of_sides(browser: Browser, models: ReportComparison, tmp_path: Path) -> None:

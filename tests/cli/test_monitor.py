@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli import main
 from calibrant.errors import FileError
 from calibrant.monitoring.monitor import Monitor
 from tests.calling import Run, check_refusal
 
+pytestmark = pytest.mark.usefixtures("quick_windows")
 RNG = np.random.default_rng(3)
 SCORE = RNG.beta(2, 2, 600).round(4)
 YES = (RNG.random(600) < SCORE).astype(int)
@@ -25,16 +25,9 @@ QUICK = ["--resamples", "39", "--drift-alpha", "0.3"]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call the command line in this process; gives exit code, output and errors."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main(["monitor", *(str(argument) for argument in arguments)])
-        output = capsys.readouterr()
-        return int(stopped.value.code or 0), output.out, output.err
-
-    return call
+def run(run: Run) -> Run:
+    """A command of `monitor`."""
+    return lambda *arguments: run("monitor", *arguments)
 
 
 @pytest.fixture

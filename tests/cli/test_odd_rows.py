@@ -160,9 +160,8 @@ COMMANDS: dict[str, Callable[[Run, Path, str], Any]] = {
     "labels": late_labels,
 }
 QUICK = [("evaluate", ".csv"), ("stream", ".jsonl"), ("where", ".tsv"), ("monitor", ".csv"), ("labels", ".jsonl")]
-# A fraction with each of them, every other odd row with one.
-SOME = [(*each, "fraction") for each in QUICK]
-SOME += [(*QUICK[place % 5], odd) for place, odd in enumerate(ODD) if odd != "fraction"]
+# Each odd row with one of them.
+SOME = [(*QUICK[place % 5], odd) for place, odd in enumerate(ODD)]
 EVERY = [(command, suffix) for command in COMMANDS for suffix in (".csv", ".tsv", ".jsonl")]
 
 

@@ -12,20 +12,14 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli import main
+from tests.calling import Run
 
-Run = Callable[..., tuple[int, str]]
 FEW = ("--metrics", "ece,nll", "--level", "0.8", "--resamples", "50", "--hold-out", "0")
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: object) -> tuple[int, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main(["run", *map(str, arguments), *FEW])
-        return int(stopped.value.code or 0), capsys.readouterr().out
-
-    return call
+def run(run: Run) -> Run:
+    return lambda *arguments: run("run", *arguments, *FEW)
 
 
 def two_files(
@@ -52,7 +46,7 @@ def headline(folder: Path) -> str:
 
 def test_run_speaks_of_the_positive_class(tmp_path: Path, run: Run) -> None:
     gates = ("--fail-if", "brier > 0", "--fail-if", "ece > 1")
-    code, out = run(*two_files(tmp_path, too_high), "--method", "none", *gates)
+    code, out, _ = run(*two_files(tmp_path, too_high), "--method", "none", *gates)
     assert code == 1  # the files are written nevertheless
     rows = pd.read_csv(tmp_path / "t.csv")
     header = cal.evaluate(rows.y, rows.p, metrics="ece").header
@@ -71,6 +65,6 @@ def test_run_says_when_maps_were_tried_in_vain(tmp_path: Path, run: Run) -> None
         p = rng.beta(2, 2, 400)
         return (rng.random(400) < p).astype(int), p
 
-    code, out = run(*two_files(tmp_path, right), "--method", "isotonic")
+    code, out, _ = run(*two_files(tmp_path, right), "--method", "isotonic")
     assert code == 0
     assert "The probabilities are unchanged: no calibration method lowers the cross-validated nll reliably." in out

@@ -23,7 +23,7 @@ from .problems import (
     value,
 )
 
-ORDERS = 20
+ORDERS = 8
 
 
 def is_free_of_order(metric: Metric) -> bool:

@@ -42,19 +42,21 @@ def test_code_runs_as_pasted(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.usefixtures("quick_windows")
 @pytest.mark.parametrize("page", [p for p in CODE if p.name not in (*FRESH, "gallery.md")], ids=lambda p: p.name)
 def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same in this process, whose modules are loaded, and with short reports and few draws."""
     short = functools.partial(cal.report, metrics=["ece"], recalibration=False, level=None, n_resamples=19)
     monkeypatch.setattr(cal, "report", short)
     monkeypatch.setattr(cal, "assess", functools.partial(cal.assess, n_resamples=99))
-    monkeypatch.setattr(cal.inference, "power", functools.partial(cal.inference.power, repeats=20))
+    monkeypatch.setattr(cal.inference, "power", functools.partial(cal.inference.power, repeats=5))
     monkeypatch.chdir(tmp_path)
     code = re.sub(r"n_resamples=\d{3,}", "n_resamples=200", "\n".join(blocks(page, "python")))
-    code = re.sub(r"(internal_validation\([^)]*)n_resamples=\d+", r"\1n_resamples=20", code)
+    code = re.sub(r"\bresamples=\d+", "resamples=10", code)  # refits of internal validation
+    code = code.replace("for _ in range(60)", "for _ in range(20)")  # epochs
     # Of a summary only the distances of the curve are resampled.
     code = re.sub(r"(clinical\.summary\(.*)n_resamples=\d+", r"\1n_resamples=0", code)
-    code = re.sub(r"repeats=\d{3,}", "repeats=20", code)
+    code = re.sub(r"repeats=\d{3,}", "repeats=5", code)
     try:
         exec(compile(code, page.name, "exec"), {"__name__": "page"})
     finally:

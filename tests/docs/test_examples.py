@@ -112,6 +112,7 @@ def test_large_parquet(tmp_path: Path) -> None:
     assert off == ["west"]
 
 
+@pytest.mark.usefixtures("quick_windows")
 def test_daily_monitor(tmp_path: Path) -> None:
     (tmp_path / "daily_monitor.db").write_text("of an earlier run")
     text = run(tmp_path, "daily_monitor")

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import UndefinedMetricError
 from calibrant.evaluation import auroc, average_precision
-from tests.calling import raises
 
 metrics = pytest.importorskip("sklearn.metrics")
 
@@ -71,16 +69,3 @@ def test_soft_labels_are_weights() -> None:
     assert auroc(cal.Predictions([0.25, 1.0], [0.2, 0.8], soft=True)) == pytest.approx(
         auroc([0, 1, 1], [0.2, 0.2, 0.8], sample_weight=[0.75, 0.25, 1])
     )
-
-
-@pytest.mark.parametrize("function", [auroc, average_precision])
-@pytest.mark.parametrize("label", [0, 1])
-def test_one_class_alone_is_undefined(function: object, label: int) -> None:
-    assert callable(function)
-    with raises(UndefinedMetricError, "y_true"):
-        function([label] * 5, [0.1, 0.2, 0.3, 0.4, 0.5])
-
-
-def test_confidences_alone_are_not_enough() -> None:
-    with raises(UndefinedMetricError, "y_prob"):
-        auroc(cal.Predictions([True, False], [0.8, 0.6], input="confidence"))

@@ -347,12 +347,6 @@ def test_metrics_of_every_kind() -> None:
         found["slop"]
 
 
-def test_estimators_that_cannot_be_validated() -> None:
-    svm = pytest.importorskip("sklearn.svm")
-    with pytest.raises(ArgumentError, match="LinearSVC has no predict_proba; wrap it"):
-        cal.clinical.internal_validation(svm.LinearSVC(), X, Y)
-
-
 @pytest.mark.parametrize("method", ["bootstrap", "cross_validation"])
 def test_linear_algebra_of_the_refits_uses_one_thread(method: str) -> None:
     threads = pytest.importorskip("threadpoolctl")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, GroupError
+from calibrant.errors import GroupError
 from tests.calling import raises
 
 pooled_curve = cal.clinical.pooled_curve
@@ -70,16 +70,6 @@ def test_a_risk_of_fewer_than_three_centres_has_no_point() -> None:
     assert np.isnan(found.estimate[found.k < 3]).all()
     assert np.isfinite(found.estimate[found.k >= 3]).all()
     assert (found.k < 3).any()
-
-
-def test_bad_input_is_refused() -> None:
-    with raises(GroupError, "groups"):
-        pooled_curve(Y, RISK)
-    with raises(GroupError, "groups"):
-        pooled_curve(cal.Predictions(Y, RISK, groups=CENTRE % 2))
-    for name, value in (("level", 2), ("knots", 2), ("points", 1), ("min_events", 0)):
-        with raises(ArgumentError, name):
-            pooled_curve(PREDS, **{name: value})
 
 
 def test_the_figure_shows_every_centre_the_mean_and_both_bands() -> None:

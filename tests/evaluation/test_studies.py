@@ -11,6 +11,9 @@ import pytest
 from scipy import stats
 
 import calibrant as cal
+from tests.calling import raises
+
+from .test_groups import holm
 
 WARP = cal.inference.simulation.temperature(2.0)
 
@@ -49,21 +52,11 @@ def test_means_deviations_and_paired_tests() -> None:
     # Holm's method over the tests of every metric and lens.
     every = [row for row in found.rows if row.intervention != "none" and row.mean is not None]
     raw = [stats.ttest_rel(row.values, found["net", "none", row.metric, row.lens].values).pvalue for row in every]
-    assert [row.pvalue for row in every] == pytest.approx(stats_holm(raw))
+    assert [row.pvalue for row in every] == pytest.approx(holm(raw))
     assert set(np.round(tests, 12)) <= set(np.round(raw, 12))
     assert found["net", "none", "ece", "classwise"].values[0] == pytest.approx(cal.cwce(pair(0)[1]))
     assert found.to_frame().shape == (12, 8)
     assert "none" in str(found)
-
-
-def stats_holm(pvalues: list[float]) -> list[float]:
-    """A p-value times the number of those that are not smaller, and at least as large as those before it."""
-    order = np.argsort(pvalues)
-    adjusted, largest = [0.0] * len(pvalues), 0.0
-    for place, at in enumerate(order):
-        largest = max(largest, min(1.0, pvalues[at] * (len(pvalues) - place)))
-        adjusted[at] = largest
-    return adjusted
 
 
 def test_an_interrupted_study_continues(tmp_path: Path) -> None:
@@ -87,6 +80,9 @@ def test_an_interrupted_study_continues(tmp_path: Path) -> None:
     assert len([json.loads(line) for line in path.read_text().splitlines()]) == 9
     cal.study({"net": counted}, STEPS, **{**keywords, "metrics": ["ece", "nll"]})  # what is missing is computed
     assert calls == [0, 1, 2, 2, 0, 1, 2]
+    path.write_text("[1]\n")  # the file of something else
+    with raises(cal.CalibrantError, "path"):
+        cal.study({"net": pair}, **keywords)
 
 
 def test_models_are_compared_where_there_is_one_intervention() -> None:
@@ -98,23 +94,3 @@ def test_models_are_compared_where_there_is_one_intervention() -> None:
     assert found["c", "none", "ece"].pvalue is not None
     single = cal.study({"a": a}, seeds=[0])
     assert (single.rows[0].deviation, single.rows[0].pvalue) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("argument", "call"),
-    [
-        ("models", lambda path: cal.study({})),
-        ("models", lambda path: cal.study({"a": {0: pair(0)}}, seeds=[1])),
-        ("models", lambda path: cal.study({"a": lambda seed: [0.2]})),
-        ("interventions", lambda path: cal.study({"a": lambda seed: pair(0)[1]}, {"t": cal.TemperatureScaling()})),
-        ("seeds", lambda path: cal.study({"a": pair}, seeds=[])),
-        ("path", lambda path: cal.study({"a": pair}, path=path)),
-        ("key", lambda path: cal.study({"a": pair}, seeds=[0])["a", "b", "ece"]),
-    ],
-)
-def test_what_is_no_study_is_an_error(argument: str, call: Any, tmp_path: Path) -> None:
-    path = tmp_path / "other.jsonl"
-    path.write_text("[1]\n")
-    with pytest.raises(cal.CalibrantError) as caught:
-        call(path)
-    assert caught.value.argument == argument

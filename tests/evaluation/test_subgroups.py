@@ -227,24 +227,3 @@ def test_rare_categories_are_pooled_and_said():
     names = [f"c{place % 30}" for place in range(600)]
     found = cal.find_subgroups([0, 1] * 300, [0.4, 0.6] * 300, features={"city": names}, min_rows=5)
     assert found.notes == ("city: 10 rare categories were not searched",)
-
-
-@pytest.mark.parametrize(
-    ("argument", "keywords"),
-    [
-        ("features", {"features": None}),
-        ("features", {"features": {"x": [1, 2, 3]}}),
-        ("features", {"features": {}}),
-        ("features", {"features": ["age", "plan"]}),
-        ("features", {"features": "age"}),
-        ("method", {"method": "permutation"}),
-        ("max_features", {"max_features": 4}),
-        ("bins", {"bins": 1}),
-        ("find_subgroups", {"min_rows": 500}),
-        ("lens", {"lens": "canonical"}),
-    ],
-)
-def test_errors_name_the_argument(argument, keywords):
-    with pytest.raises(CalibrantError) as error:
-        cal.find_subgroups([0, 1] * 50, [0.4, 0.6] * 50, **{"features": {"x": np.arange(100)}, **keywords})
-    assert error.value.argument == argument

@@ -15,12 +15,7 @@ from scipy.stats import chi2
 
 import calibrant as cal
 from calibrant.errors import (
-    ArgumentError,
     ColumnError,
-    LensError,
-    ShapeError,
-    UndefinedMetricError,
-    WeightsNotSupportedError,
 )
 from calibrant.recalibration import ModelRevision
 from tests.calling import raises
@@ -162,30 +157,6 @@ def test_the_level_holds(update: str) -> None:
         y, risk, x = data(500, 1000 + seed, **CHANGES[update])
         wrong += order.index(closed_test_update(y, risk, features=x).chosen) > order.index(update)
     assert wrong <= 13
-
-
-def test_bad_input_is_refused() -> None:
-    y, risk, x = data(200, 19)
-    with raises(ArgumentError, "alpha"):
-        closed_test_update(y, risk, alpha=1.5)
-    with raises(ArgumentError, "n_resamples"):
-        closed_test_update(y, risk, n_resamples=-1)
-    with raises(ShapeError, "features"):
-        closed_test_update(y, risk, features=x[:-1])
-    with raises(UndefinedMetricError, "features"):
-        closed_test_update(y, risk, features=np.column_stack([x, x[:, 0]]))
-    with raises(UndefinedMetricError, "features"):
-        closed_test_update(y, risk, features=y[:, None] + 0.0)
-    with raises(UndefinedMetricError, "y_prob"):
-        closed_test_update(y, np.full(200, 0.3))
-    with raises(WeightsNotSupportedError, "sample_weight"):
-        closed_test_update(cal.Predictions(y, risk, sample_weight=np.arange(1, 201)))
-    with raises(LensError, "y_prob"):
-        closed_test_update(np.arange(200) % 3, np.full((200, 3), 1 / 3))
-    with pytest.raises(cal.CalibrantError):
-        closed_test_update(np.zeros(200, int), risk)
-    with pytest.raises(cal.CalibrantError, match="numbers without missing values"):
-        closed_test_update(y, risk, features=np.where(x > 2, np.nan, x))
 
 
 def test_a_revision_needs_its_features_and_is_not_saved(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.evaluation import confidence_summary
+from tests.calling import call
 
 from .cases import COLUMNS, INF, LABELS, NAN, P3, Y3, Call, varied, with_entry
 
@@ -30,6 +31,13 @@ class Constant:
 
     def predict_proba(self, X: Any) -> Any:
         return np.tile([1 - self.rate, self.rate], (len(X), 1))
+
+
+class Classes:
+    """Predicts classes alone."""
+
+    def fit(self, X: Any, y: Any) -> Classes:
+        return self
 
 
 def survival(**changed: Any) -> object:
@@ -102,6 +110,23 @@ GROUPED: dict[str, dict[str, Any]] = {
     "0 rows at least": {"min_rows": 0},
     "level 2": {"level": 2},
 }
+UPDATED: dict[str, dict[str, Any]] = {
+    "alpha 1.5": {"alpha": 1.5},
+    "-1 resamples": {"n_resamples": -1},
+    "79 rows of features": {"features": X[:-1]},
+    "a feature twice": {"features": np.column_stack([X, X[:, 0]])},
+    "the outcome as a feature": {"features": Y[:, None] + 0.0},
+    "a missing feature": {"features": with_entry(X, (3, 1), NAN)},
+    "risks that are equal": {"y_prob": np.full(80, 0.3)},
+    "no events": {"y_true": np.zeros(80, int)},
+    "three classes": {"y_true": np.arange(80) % 3, "y_prob": np.full((80, 3), 1 / 3)},
+}
+CURVES: dict[str, dict[str, Any]] = {
+    "level 2": {"level": 2},
+    "two knots": {"knots": 2},
+    "one point": {"points": 1},
+    "0 events at least": {"min_events": 0},
+}
 CERTIFIED: dict[str, dict[str, Any]] = {
     "level 1": {"level": 1},
     "unknown assumption": {"assuming": "smooth"},
@@ -126,6 +151,14 @@ TABLE: dict[str, Call] = {
     "summary, level 95": lambda: cal.clinical.summary(EVENT, RISK, level=95),
     "summary, five resamples": lambda: cal.clinical.summary(EVENT, RISK, n_resamples=5),
     "summary, clusters without groups": lambda: cal.clinical.summary(EVENT, RISK, cluster=True),
+    "validation of a model without probabilities": lambda: validation(estimator=Classes()),
+    **varied("update", UPDATED, call, cal.clinical.closed_test_update, y_true=Y, y_prob=RISK),
+    "update of weighted rows": lambda: cal.clinical.closed_test_update(
+        cal.Predictions(Y, RISK, sample_weight=np.arange(1, 81))
+    ),
+    **varied("pooled curve", CURVES, cal.clinical.pooled_curve, cal.Predictions(EVENT, RISK, groups=SITE)),
+    "pooled curve without groups": lambda: cal.clinical.pooled_curve(EVENT, RISK),
+    "pooled curve of two groups": lambda: cal.clinical.pooled_curve(cal.Predictions(EVENT, RISK, groups=SITE % 2)),
     **varied("certificate", CERTIFIED, cal.certify, Y3, P3),
     "certificate of weighted rows": lambda: cal.certify(WEIGHTED),
     "confidence, a missing score": lambda: confidence_summary([0.2, NAN]),

@@ -142,6 +142,12 @@ TABLE: dict[str, Call] = {
     "compare over one cluster": lambda: cal.compare(
         {name: cal.Predictions(LONG_Y, LONG_P, groups=[1] * 40) for name in "ab"}, cluster=True
     ),
+    "compare models with different labels": lambda: cal.compare(
+        {"a": cal.Predictions(LONG_Y, LONG_P), "b": cal.Predictions(LONG_Y[::-1], LONG_P)}
+    ),
+    "compare models with different weights": lambda: cal.compare(
+        {"a": cal.Predictions(LONG_Y, LONG_P), "b": cal.Predictions(LONG_Y, LONG_P, counts=[2] * 40)}
+    ),
     "compare one model": lambda: cal.compare(LONG_Y, {"raw": LONG_P}),
     "compare 30 of 40 rows": lambda: cal.compare(LONG_Y, {"old": LONG_P, "new": LONG_P[:30]}),
     "compare, a score of 1.5": lambda: cal.compare(LONG_Y, {"old": LONG_P, "new": [1.5, *LONG_P[1:]]}),

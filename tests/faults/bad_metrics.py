@@ -9,6 +9,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.binning.rules import EqualMass, EqualWidth, Quantile
+from calibrant.metrics import mixture_forecast, particle_forecast
 from calibrant.metrics.continuous import ecd_density, ecd_gaussian, nees
 from calibrant.metrics.matrix_learning import learn_matrix
 from tests.calling import call
@@ -77,6 +78,19 @@ LEVELS: dict[str, dict[str, Any]] = {
     "misspelled": {"bins": "level"},
     "more than three": {"binning": cal.Levels(most=3)},
 }
+GROUPING: dict[str, dict[str, Any]] = {
+    "no features": {},
+    "three rows of features": {"features": np.arange(3)},
+    "missing features": {"features": np.full(400, NAN)},
+    "features as text": {"features": ["a"] * 400},
+    "one fold": {"features": np.arange(400), "folds": 1},
+    "more folds than rows": {"features": np.arange(400), "folds": 300},
+    "one region": {"features": np.arange(400), "regions": 1},
+    "level 95": {"features": np.arange(400), "level": 95},
+    "seed as text": {"features": np.arange(400), "rng": "x"},
+    "0 bins": {"features": np.arange(400), "bins": 0},
+    "keyword misspelled": {"features": np.arange(400), "region": 3},
+}
 FORECASTS: dict[str, Call] = {
     "ragged rows": lambda: nees([[1, 2], [3]], [0, 0], [1, 1]),
     "no rows": lambda: nees([], [], []),
@@ -101,6 +115,17 @@ FORECASTS: dict[str, Call] = {
     "counts of 0": lambda: ecd_gaussian(*ONE, counts=[0, 0, 0]),
     "weights and counts": lambda: nees(*ONE, sample_weight=[1, 1, 1], counts=[1, 1, 1]),
     "half a row": lambda: ecd_density([0], 1, counts=[0.5]),
+    "no entropy": lambda: ecd_density([1.0]),
+    "a mean of two rows": lambda: mixture_forecast([1, 2], [1], [0, 0], [[1], [1]]),
+    "two shares of one component": lambda: mixture_forecast([1], [0.5, 0.5], [[0]], [[1]]),
+    "shares that sum to 0.5": lambda: mixture_forecast([1], [0.5], [[0]], [[1]]),
+    "variances without rows": lambda: mixture_forecast([1], [1], [[0]], [1, 1]),
+    "a component of a negative variance": lambda: mixture_forecast([1], [1], [[0]], [[-1]]),
+    "a component without symmetry": lambda: mixture_forecast([[1, 1]], [1], [[[0, 0]]], [[1, 0.5], [0, 1]]),
+    "particles of one row of two": lambda: particle_forecast([1, 2], [[1, 2]]),
+    "particles that are equal": lambda: particle_forecast([1], [[2, 2, 2]]),
+    "particles of weight 0": lambda: particle_forecast([1], [[1, 2]], [[0, 0]]),
+    "particles of a missing state": lambda: particle_forecast([NAN], [[1, 2]]),
 }
 
 TABLE: dict[str, Call] = {
@@ -115,6 +140,25 @@ TABLE: dict[str, Call] = {
     "decompose, a view with weights": lambda: cal.decompose(VIEW, sample_weight=[1, 1, 1, 1]),
     "decompose, infinite twice": lambda: cal.decompose([1, 0, 1], [0.0, 0.2, 0.9], score="nll", bins=10),
     **varied("distance", DISTANCES, cal.gece, Y3, P3),
+    **varied("grouping loss", GROUPING, call, cal.metrics.grouping_loss, *STATED),
+    "grouping loss of soft labels": lambda: cal.metrics.grouping_loss(
+        cal.Predictions(P, P, features=[1, 2, 3, 4], soft=True)
+    ),
+    "grouping loss of a sketch": lambda: cal.metrics.grouping_loss(cal.Sketch.of(Y, P)),
+    **each(
+        "the predicted class of the lens",
+        ("top_label", "flattened", "within_top:2"),
+        cal.tl_ece,
+        Y3,
+        P3,
+        keyword="lens",
+    ),
+    "a weighted chance level": lambda: cal.gece_db(Y, P, sample_weight=[1, 2, 1, 1]),
+    "a chance level of soft labels": lambda: cal.gece_db(cal.Predictions(P, P, soft=True)),
+    **{
+        f"{metric.id} of both classes": partial(metric, [0, 1, 0, 1], [0.2, 0.7, 0.6, 0.4], lens="classwise")
+        for metric in (cal.cox_intercept, cal.wsmcs)
+    },
     "an l2 distance without chance": lambda: cal.gece_db(Y, P, distance="l2"),
     "a search without chance": lambda: cal.gece_db(Y, P, lens="binary", bins="sweep"),
     **{f"variation, {name}": partial(cal.vce, Y3, P3, variation=own) for name, own in VARIATIONS.items()},

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
+from calibrant.monitoring import fleet_status
 from calibrant.monitoring.changepoint import EDetector, locate_change, start_detector
 from calibrant.monitoring.drift import score_drift
 from calibrant.monitoring.ingest import read_ids
@@ -100,6 +101,8 @@ TABLE: dict[str, Call] = {
     "a summary of no rows": lambda: confidence_summary(NO_ROWS),
     "a summary of nan": lambda: confidence_summary([0.5, float("nan")]),
     "a summary of columns": lambda: confidence_summary([[0.5, 0.5]]),
+    # Several monitors.
+    **{f"monitors {models!r}": partial(fleet_status, models) for models in ([], {}, "x.db", {"a": 3})},
     # Windows, times and ids.
     **{f"windows {words}": partial(window_rule, **words) for words in RULES},
     **{f"times, {name}": partial(read_times, when, 2) for name, when in TIMES.items()},

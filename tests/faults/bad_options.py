@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 import calibrant as cal
 
-from .cases import COLUMNS, LABELS, P3, Y3, Call, P, Y
+from .cases import COLUMNS, LABELS, P3, Y3, Call, P, Y, varied
 
 CHECKED = cal.Predictions(Y, P)
 VIEW = cal.views.View(np.array(P), np.array(Y, np.uint8))
@@ -32,6 +33,21 @@ WORDS = {
     "sample_wieght": Y,
     "bin": 5,
     "zzz": 1,
+}
+
+LONG_Y, LONG_P = [0, 1] * 50, [0.4, 0.6] * 50
+AGE = {"age": np.arange(100)}
+SUBGROUPS: dict[str, dict[str, Any]] = {
+    "no features": {},
+    "three rows of features": {"features": {"x": [1, 2, 3]}},
+    "no columns": {"features": {}},
+    "names of columns": {"features": ["age", "plan"]},
+    "one name": {"features": "age"},
+    "unknown method": {"features": AGE, "method": "permutation"},
+    "four features at once": {"features": AGE, "max_features": 4},
+    "one bin": {"features": AGE, "bins": 1},
+    "500 rows at least": {"features": AGE, "min_rows": 500},
+    "several views": {"features": AGE, "lens": "canonical"},
 }
 
 TABLE: dict[str, Call] = {
@@ -141,6 +157,21 @@ TABLE: dict[str, Call] = {
     "a value not evaluated": lambda: cal.evaluate(Y, P, metrics="ece")["brier"],
     "unknown use case": lambda: cal.recommend("fast"),
     "bins of all metrics": lambda: cal.evaluate(Y, P, bins=0),
+    **{
+        f"{metric.__name__} of one class, {label}": partial(metric, [label] * 4, P)
+        for metric in (cal.evaluation.auroc, cal.evaluation.average_precision)
+        for label in (0, 1)
+    },
+    "auroc of confidences": lambda: cal.evaluation.auroc(cal.Predictions(Y, P, input="confidence")),
+    **varied("subgroups", SUBGROUPS, cal.find_subgroups, LONG_Y, LONG_P),
+    "study of no models": lambda: cal.study({}),
+    "study of a seed that is not there": lambda: cal.study({"a": {0: (CHECKED, CHECKED)}}, seeds=[1]),
+    "study of a list": lambda: cal.study({"a": lambda seed: [0.2]}),
+    "study of a calibrator without its rows": lambda: cal.study(
+        {"a": lambda seed: CHECKED}, {"t": cal.TemperatureScaling()}
+    ),
+    "study of no seeds": lambda: cal.study({"a": lambda seed: CHECKED}, seeds=[]),
+    "study, an unknown row": lambda: cal.study({"a": lambda seed: CHECKED}, seeds=[0])["a", "b", "ece"],
     "a number as calibrator": lambda: cal.evaluate(Y, P, calibrator=3),  # type: ignore[arg-type]
     "a calibrator of other classes": lambda: cal.evaluate(Y, P, calibrator=FITTED),
     "a calibrator that is not fitted": lambda: cal.evaluate(Y3, P3, calibrator=cal.TemperatureScaling()),

@@ -18,7 +18,7 @@ from .cases import Call
 
 TITLES = (
     "probabilities", "labels", "rows", "options", "lenses", "sketches", "inference", "decisions", "clinical", "metrics",
-    "calibrators", "monitoring",
+    "calibrators", "monitoring", "torch",
 )  # fmt: skip
 TABLES = {title: import_module(f"tests.faults.bad_{title}").TABLE for title in TITLES}
 CASES = {f"{title}, {name}": call for title, table in TABLES.items() for name, call in table.items()}

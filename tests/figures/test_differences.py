@@ -85,7 +85,7 @@ def variation_of(q: np.ndarray, kind: str) -> float:
 def test_variation_by_brute_force(kind: Any) -> None:
     y, p = MANY.y_true[:200], MANY.y_prob[:200]
     weight = np.random.default_rng(0).random(200)
-    diagram = variation_diagram(y, p, variation=kind, bins=5, sample_weight=weight)
+    diagram = variation_diagram(y, p, variation=kind, bins=5, sample_weight=weight)["model"]
     order = np.argsort(-p, axis=1, kind="stable")
     q = np.take_along_axis(p, order, 1)
     r = (order == y[:, None]).astype(float)
@@ -131,7 +131,7 @@ def test_uncertainty_by_brute_force() -> None:
 
 
 def test_two_classes_and_soft_labels() -> None:
-    two = variation_diagram(Y, P, variation="confidence", bins=5)
+    two = variation_diagram(Y, P, variation="confidence", bins=5)["model"]
     top = cal.calibration_curve(Y, P, bins=5, lens="top_label")
     np.testing.assert_allclose(two.observed, top.rate, rtol=1e-9)
     shares = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]])
@@ -139,7 +139,9 @@ def test_two_classes_and_soft_labels() -> None:
     assert soft.level is None
     assert len(png_of(soft.plot(new_ax()))) > 1000
     several = variation_diagram(Y, {"a": P, "b": P[::-1]}, bins=5)
-    assert several["a"].to_dict() == {**variation_diagram(Y, P, bins=5).to_dict(), "name": "a"}
+    assert several["a"].stated.tolist() == variation_diagram(Y, P, bins=5)["model"].stated.tolist()
     assert several.to_frame()["model"].tolist() == ["a"] * 5 + ["b"] * 5
     assert [text.get_text()[:1] for text in several.plot(new_ax()).get_legend().get_texts()][:2] == ["a", "b"]
-    assert variation_diagram(cal.Predictions(shares, shares, soft=True), bins=2).vce == pytest.approx(0, abs=1e-12)
+    assert variation_diagram(cal.Predictions(shares, shares, soft=True), bins=2)["model"].vce == pytest.approx(
+        0, abs=1e-12
+    )

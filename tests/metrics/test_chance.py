@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import UndefinedMetricError, WeightsNotSupportedError
 from calibrant.metrics.bin import joint
 from calibrant.views.resolve import views_of
-from tests.calling import raises
 
 THREE = np.array([[0.5, 0.25, 0.25], [0.5, 0.5, 0.0], [0.125, 0.125, 0.75], [0.0, 1.0, 0.0], [0.25, 0.5, 0.25]])
 
@@ -66,12 +64,3 @@ def test_known_values() -> None:
     assert (
         cal.gece_db([1, 2, 0], np.eye(3), binning=cal.SimplexGrid(2)) == 1
     )  # certain forecasts leave nothing to chance
-
-
-def test_what_it_does_not_accept() -> None:
-    with raises(WeightsNotSupportedError, "sample_weight"):
-        cal.gece_db([0, 1], [0.2, 0.7], sample_weight=[1, 2])
-    with raises(UndefinedMetricError, "gece_db"):
-        cal.gece_db(cal.Predictions([0.5, 1], [0.2, 0.7], soft=True))
-    assert not cal.catalogue["gece_db"].info.recommended
-    assert "no paper states it" in cal.catalogue["gece_db"].info.certainty

@@ -246,33 +246,3 @@ class TestInput:
             for seed in range(2)
         )
         assert one.explained != other.explained
-
-    @pytest.mark.parametrize(
-        ("keywords", "error", "message"),
-        [
-            ({}, cal.errors.InputTypeError, "features: "),
-            ({"features": np.arange(3)}, cal.errors.ShapeError, "features: "),
-            ({"features": np.full(307, np.nan)}, cal.errors.InputError, "features: "),
-            ({"features": ["a"] * 307}, cal.errors.InputTypeError, "features: "),
-            ({"features": np.arange(307), "folds": 1}, cal.errors.ArgumentError, "folds: "),
-            (
-                {"features": np.arange(307), "folds": 200},
-                cal.errors.ArgumentError,
-                "200 folds require at least 400 rows",
-            ),
-            ({"features": np.arange(307), "regions": 1}, cal.errors.ArgumentError, "regions: "),
-            ({"features": np.arange(307), "level": 95}, cal.errors.ArgumentError, "level: "),
-            ({"features": np.arange(307), "rng": "x"}, cal.errors.ArgumentError, "rng: "),
-            ({"features": np.arange(307), "bins": 0}, cal.errors.ArgumentError, "bins: "),
-            ({"features": np.arange(307), "region": 3}, cal.errors.UnknownArgumentError, "did you mean 'regions'"),
-        ],
-    )
-    def test_messages(self, keywords: dict[str, Any], error: type[Exception], message: str) -> None:
-        with pytest.raises(error, match=message):
-            call(cal.metrics.grouping_loss, self.y, self.p, **keywords)
-
-    def test_soft_labels_and_sketches_raise(self) -> None:
-        with pytest.raises(cal.errors.UndefinedMetricError, match="is not defined for soft labels"):
-            cal.metrics.grouping_loss(cal.Predictions(np.full(307, 0.5), self.p, features=self.x, soft=True))
-        with pytest.raises(cal.errors.InputTypeError, match="expected rows, got a sketch"):
-            cal.metrics.grouping_loss(cal.Sketch.of(self.y, self.p))

@@ -10,7 +10,6 @@ import pytest
 from scipy import integrate, stats
 
 import calibrant as cal
-from calibrant.errors import InputError, ShapeError
 from calibrant.metrics import ecd_density, ecd_gaussian, mixture_forecast, particle_forecast
 
 RNG = np.random.default_rng(0)
@@ -89,25 +88,3 @@ def test_calibrated_and_overconfident_particles_are_told_apart() -> None:
         tested = cal.inference.assess_density(forecast)
         assert low < tested.statistic < high
         assert tested.rejected == (scale == 2)
-
-
-@pytest.mark.parametrize(
-    ("error", "argument", "call"),
-    [
-        (ShapeError, "mean", lambda: mixture_forecast([1, 2], [1], [0, 0], [[1], [1]])),
-        (ShapeError, "share", lambda: mixture_forecast([1], [0.5, 0.5], [[0]], [[1]])),
-        (InputError, "share", lambda: mixture_forecast([1], [0.5], [[0]], [[1]])),
-        (ShapeError, "cov", lambda: mixture_forecast([1], [1], [[0]], [1, 1])),
-        (InputError, "cov", lambda: mixture_forecast([1], [1], [[0]], [[-1]])),
-        (InputError, "cov", lambda: mixture_forecast([[1, 1]], [1], [[[0, 0]]], [[1, 0.5], [0, 1]])),
-        (ShapeError, "particles", lambda: particle_forecast([1, 2], [[1, 2]])),
-        (InputError, "particles", lambda: particle_forecast([1], [[2, 2, 2]])),
-        (InputError, "weight", lambda: particle_forecast([1], [[1, 2]], [[0, 0]])),
-        (InputError, "x", lambda: particle_forecast([math.nan], [[1, 2]])),
-        (ShapeError, "entropy", lambda: ecd_density([1.0])),
-    ],
-)
-def test_what_is_no_forecast_is_an_error(error: Any, argument: str, call: Any) -> None:
-    with pytest.raises(error) as caught:
-        call()
-    assert caught.value.argument == argument

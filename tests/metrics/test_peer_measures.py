@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, LensError
+from calibrant.errors import ArgumentError
 from tests.calling import call, raises
 
 
@@ -28,10 +28,6 @@ def names(k: int) -> dict[str, Any]:
 
 
 def test_a_predicted_class_is_required() -> None:
-    y, p = several()
-    for lens in ("top_label", "flattened", "within_top:2"):
-        with raises(LensError, "lens"):
-            call(cal.tl_ece, y, p, lens=lens, **names(4))
     assert cal.tl_ece([0, 1, 1], [0.2, 0.4, 0.9], bins=1) == pytest.approx(2 / 3 * abs(0.7 - 0.5) + 1 / 3 * 0.1)
 
 

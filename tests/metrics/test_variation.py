@@ -63,7 +63,7 @@ def test_functions_of_a_vector(k: int) -> None:
     found = [call(cal.assess, y, p, metric="vce", rng=0, n_resamples=19, **options).pvalue for options in (named, own)]
     assert found[0] == found[1]
     drawn = call(cal.figures.variation_diagram, y, p, **own)
-    assert (drawn.variation, drawn.vce) == ("largest_missing", call(cal.vce, y, p, **named))
+    assert (drawn.variation, drawn["model"].vce) == ("largest_missing", call(cal.vce, y, p, **named))
     pytest.importorskip("matplotlib")
     assert drawn.plot().get_xlabel() == "predicted largest_missing"
 

@@ -1,4 +1,4 @@
-"""Monitors of the tests measure windows without the interval of the ECE, which takes most of the time of a status."""
+"""Monitors of the tests measure their windows quickly."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def quick_windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too few resamples for an interval; `full_windows` has as many as users have."""
+def _quick_windows(request: pytest.FixtureRequest) -> None:
     if "full_windows" not in request.fixturenames:
-        monkeypatch.setattr("calibrant.monitoring.calibration.RESAMPLES", 19)
+        request.getfixturevalue("quick_windows")
 
 
 @pytest.fixture

@@ -39,9 +39,9 @@ def test_evidence_is_a_product_over_rows(bins: int | None) -> None:
 def test_a_bound_that_holds_is_seldom_ever_withdrawn_and_a_broken_one_is() -> None:
     """At an error of exactly the bound, in one direction, at most 5% of streams may ever reach 20."""
     rng = np.random.default_rng(1)
-    held = [e_process(windows(0.1, rng), 0.1).max() >= 20 for _ in range(100)]
+    held = [e_process(windows(0.1, rng), 0.1).max() >= 20 for _ in range(60)]
     broken = [e_process(windows(0.3, rng), 0.1).max() >= 20 for _ in range(20)]
-    assert np.mean(held) <= 0.05 + 2 * 0.022
+    assert np.mean(held) <= 0.05 + 2 * 0.028
     assert np.mean(broken) == 1
 
 

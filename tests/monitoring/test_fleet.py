@@ -36,10 +36,3 @@ def test_the_worst_is_first(stores: dict[str, Path]) -> None:
     assert status.to_frame()["open_alarms"].tolist()[1:] == [0, 0]
     again = fleet_status({**stores, "wrong": cal.Monitor.open(stores["wrong"])}, alpha=0.1)
     assert again.to_dict() == status.to_dict()
-
-
-def test_invalid_models() -> None:
-    for bad in ([], {}, "x.db", {"a": 3}):
-        with pytest.raises(cal.errors.InputTypeError) as error:
-            fleet_status(bad)  # type: ignore[arg-type]
-        assert error.value.argument == "models"

@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli import main
 from calibrant.errors import InputError
 from calibrant.input.convert import as_entries
 from calibrant.input.grouping import one_group_column
@@ -36,14 +35,9 @@ def monitor(tmp_path: Path) -> Monitor:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main(["monitor", *map(str, arguments)])
-        output = capsys.readouterr()
-        return int(stopped.value.code or 0), output.out, output.err
-
-    return call
+def run(run: Run) -> Run:
+    """A command of `monitor`."""
+    return lambda *arguments: run("monitor", *arguments)
 
 
 def test_every_row_is_added_repeated_or_pruned(monitor: Monitor) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant.cli import main
 from calibrant.errors import ArgumentError
 from calibrant.monitoring.databases import Sqlite
 from calibrant.monitoring.monitor import Monitor
 from calibrant.reporting.timeline import render_timeline
+from tests.calling import Run
 from tests.postgres import Server
 
 RNG = np.random.default_rng(4)
@@ -177,21 +177,18 @@ def test_interrupted_at_any_step_rows_are_there_or_gone(
     assert sum(send(monitor, day).pruned for day in range(DAYS)) == 120
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(tmp_path: Path, run: Run) -> None:
     filled(tmp_path / "watch.db")
 
-    def run(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main(["monitor", "prune", str(tmp_path / "watch.db"), *words])
-        output = capsys.readouterr()
-        return int(stopped.value.code or 0), output.out, output.err
+    def prune(*words: str) -> tuple[int, str, str]:
+        return run("monitor", "prune", tmp_path / "watch.db", *words)
 
-    assert run()[0] == 2
-    assert run("--keep", "2 days")[0] == 2
-    code, out, _ = run("--keep", "2d", "--dry-run")
+    assert prune()[0] == 2
+    assert prune("--keep", "2 days")[0] == 2
+    code, out, _ = prune("--keep", "2d", "--dry-run")
     assert (code, out) == (0, "120 rows of 3 windows (2026-01-01 to 2026-01-03) would be removed; 120 remain\n")
-    assert json.loads(run("--keep", "2d", "--json")[1])["rows"] == 120
-    assert run("--keep", "5")[1].startswith("No rows to remove; 120 remain; size 0.")
+    assert json.loads(prune("--keep", "2d", "--json")[1])["rows"] == 120
+    assert prune("--keep", "5")[1].startswith("No rows to remove; 120 remain; size 0.")
 
 
 def test_a_dry_run_writes_nothing_and_rows_go_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def test_the_best_is_named_with_what_is_sure(models: ReportComparison) -> None:
     values = models.metrics[0].values
     assert min(values, key=lambda name: values[name]) == "plain"
     assert models.sentence == (
-        f"plain has the lowest brier, {number(values['plain'])} (difference from sharp significant, from flat significant)."
+        f"plain has the lowest Brier score, {number(values['plain'])} (difference from sharp significant, from flat significant)."
     )
 
 
@@ -76,11 +76,11 @@ def test_differences_from_an_infinite_value_are_not_judged() -> None:
         assert (each.difference, each.low, each.pvalue, each.adjusted, each.found) == (np.inf, None, None, None, None)
     assert (third.adjusted, third.found) == (third.pvalue, True)  # adjusted for the one that is tested
     assert found.sentence.endswith("(difference from zero infinite, from flat significant).")
-    assert "| nll | zero minus plain | inf | - | - | no test |" in found.to_markdown()
+    assert "| Negative log likelihood | zero minus plain | inf | - | - | no test |" in found.to_markdown()
     assert "differences from an infinite value cannot be tested" in found.to_markdown()
     assert json.loads(found.to_json())["metrics"][0]["differences"][0]["found"] is None
     both = compare_reports(LABELS, {"a": zero, "b": zero}, metrics=["nll", "brier"])
-    assert "has the lowest brier" in both.sentence
+    assert "has the lowest Brier score" in both.sentence
 
 
 def test_predictions_by_name_do_too(models: ReportComparison) -> None:
@@ -120,7 +120,7 @@ def test_a_metric_that_cannot_be_compared_says_why() -> None:
     found = compare_reports(LABELS, {"one": SCORE, "other": np.ones(600)}, metrics=["cox_slope", "brier"])
     assert found.metrics[0].reason
     assert "not compared" in found.to_markdown()
-    assert found.sentence.startswith("one has the lowest brier")
+    assert found.sentence.startswith("one has the lowest Brier score")
 
 
 def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> None:
@@ -191,8 +191,8 @@ def test_an_infinite_loss_names_the_rows_and_gives_way_to_the_brier_score() -> N
     assert found.recalibration.loss == "brier"
     models = {"forest": score, "clipped": score.clip(0.02, 0.98)}
     compared = cal.reporting.compare_reports(label, models, metrics=["nll", "brier"], level=0.5, n_resamples=20)
-    assert compared.sentence.startswith("clipped has the lowest brier, ")
-    assert compared.sentence.endswith(" The nll of forest is infinite.")
+    assert compared.sentence.startswith("clipped has the lowest Brier score, ")
+    assert compared.sentence.endswith(" The negative log likelihood of forest is infinite.")
 
 
 def test_rows_that_make_a_loss_infinite_are_named() -> None:

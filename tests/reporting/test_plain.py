@@ -236,6 +236,6 @@ def test_what_rounding_leaves_is_no_number() -> None:
 
 def test_a_p_value_of_one_side_says_so() -> None:
     made = report(LABELS, PROBS, metrics=["ecd", "ece"], recalibration=False)
-    assert "ecd: one-sided test: the alternative is overconfidence." in made.metrics.notes
+    assert "Entropic calibration difference: one-sided test: the alternative is overconfidence." in made.metrics.notes
     assert "one-sided test: the alternative is overconfidence" in made.to_markdown()
     assert "one-sided test: the alternative is overconfidence" in made.to_html()

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 import calibrant as cal  # noqa: E402
 import calibrant.torch as ct  # noqa: E402
 from calibrant.decision import ood  # noqa: E402
-from calibrant.errors import ArgumentError, InputError, InputTypeError, ShapeError  # noqa: E402
+from calibrant.errors import ArgumentError, InputError  # noqa: E402
 from tests.calling import raises  # noqa: E402
 
 
@@ -185,29 +185,6 @@ def test_the_loader_must_return_the_same_rows_each_time() -> None:
     # Read once, all the same: shuffled and consumed loaders will do.
     assert ct.collect([net(0), net(1)], loader(shuffle=True)).members == 2
     assert ct.collect(net(), iter(list(loader())), samples=3).members == 3
-
-
-def test_what_cannot_be_combined() -> None:
-    model = net()
-    with raises(ArgumentError, "samples"):
-        ct.collect([model, model], loader(), samples=3)
-    with raises(ArgumentError, "layer"):
-        ct.collect([model, model], loader(), layer="0")
-    with raises(ArgumentError, "rng"):
-        ct.collect(model, loader(), samples=3, rng="a")
-    with raises(ArgumentError, "samples"):
-        ct.collect(lambda x: x, loader(), samples=3)
-    for few in (1, 0, 2.5, True):
-        with raises(ArgumentError, "samples"):
-            ct.collect(model, loader(), samples=few)
-    for empty in ([], iter([])):
-        with pytest.raises(InputError):
-            ct.collect(empty, loader())
-    with raises(InputTypeError, "model"):
-        ct.collect([model, 3], loader())
-    with raises(ShapeError, "output"):
-        ct.collect([net(), net(classes=3)], loader())
-    assert model.training
 
 
 def test_evaluate_takes_ensembles_and_samples() -> None:

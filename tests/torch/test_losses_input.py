@@ -57,44 +57,6 @@ def test_wrong_input(name: str) -> None:
     assert caught.value.row == (None if name in HARD_ONLY else 2)
 
 
-@pytest.mark.parametrize(
-    ("name", "argument", "value"),
-    [
-        ("label_smoothing_loss", "smoothing", 1.5),
-        ("label_smoothing_loss", "spread", "some"),
-        ("margin_label_smoothing_loss", "margin", -1),
-        ("margin_label_smoothing_loss", "over_classes", "max"),
-        ("focal_loss", "gamma", -1),
-        ("focal_loss", "gamma", "2"),
-        ("focal_loss", "gamma", True),
-        ("flsd_loss", "cut", 2),
-        ("dual_focal_loss", "gamma", float("nan")),
-        ("confidence_penalty_loss", "beta", -0.1),
-        ("logit_norm_loss", "temperature", 0),
-        ("max_ent_loss", "constraint", "median"),
-        ("max_ent_loss", "class_share", [0.5, 0.6]),
-        ("max_ent_loss", "class_share", 0.5),
-        ("mmce_loss", "bandwidth", 0),
-        ("mmce_loss", "lens", "canonical"),
-        ("weighted_mmce_loss", "normalisation", "both"),
-        ("dca_loss", "lens", "rank:2"),
-        ("ecd_loss", "form", "square"),
-        ("ecd_loss", "multiclass", "top"),
-        ("soft_binned_ece_loss", "bins", 0),
-        ("soft_binned_ece_loss", "norm", float("inf")),
-        ("soft_binned_ece_loss", "form", "hard"),
-        ("dece_loss", "bin_temperature", -1),
-        ("sece_loss", "bandwidth", "silverman"),
-        ("kde_ece_loss", "bandwidth", "scott"),
-        ("kde_ece_loss", "lens", "classwise"),
-        ("avuc_loss", "threshold", -1),
-    ],
-)
-def test_wrong_options(name: str, argument: str, value: Any) -> None:
-    with raises(LensError if argument == "lens" else ArgumentError, argument):
-        loss_of(name)(*batch(2), **{argument: value})
-
-
 def test_how_much_may_be_smoothed_depends_on_the_classes() -> None:
     logits, y = batch(3)
     smooth = partial(losses.label_smoothing_loss, smoothing=0.6, spread="others")

@@ -43,7 +43,7 @@ def test_compiled_in_one_graph(case: tuple[str, dict[str, Any]], soft: bool) -> 
     torch.testing.assert_close(found[1], found[0])
 
 
-@pytest.mark.parametrize("name", ["focal_loss", "weighted_mmce_loss"])
+@pytest.mark.parametrize("name", ["weighted_mmce_loss", pytest.param("focal_loss", marks=pytest.mark.deep)])
 def test_compiled_for_any_number_of_rows(name: str) -> None:
     torch.compiler.reset()
     compiled = torch.compile(loss_of(name), backend="eager", fullgraph=True, dynamic=True)

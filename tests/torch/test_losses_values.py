@@ -15,6 +15,8 @@ import calibrant as cal
 from calibrant.torch import losses
 from calibrant.torch.losses.maximum_entropy import _multipliers
 
+from .loss_cases import loss_of
+
 Twin = tuple[str, dict[str, Any], str, dict[str, Any]]
 
 # Loss and its options, metric and its options.
@@ -51,10 +53,6 @@ def batch(classes: int, rows: int = 80, seed: int = 0, scale: float = 2.0) -> tu
     logits = draw.normal(size=(rows, classes)) * scale
     noise = logits + draw.gumbel(size=logits.shape) * 1.5
     return torch.from_numpy(logits), torch.from_numpy(noise.argmax(1))
-
-
-def loss_of(name: str) -> Any:
-    return getattr(losses, name)
 
 
 def metric_of(name: str, logits: Tensor, y: Tensor, **options: Any) -> float:

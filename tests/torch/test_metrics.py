@@ -22,7 +22,6 @@ from calibrant.errors import (  # noqa: E402
     LabelError,
     LensError,
     ProbabilityError,
-    ShapeError,
     UndefinedMetricError,
 )
 from calibrant.sketches.grid import grid  # noqa: E402
@@ -389,41 +388,6 @@ def test_no_rows_is_undefined() -> None:
             metric.compute()
     empty = filled(SketchMetric(3), np.zeros((0, 3), np.float32), np.zeros(0, np.int64))
     assert empty.sketch() == cal.Sketch.empty("top_label")
-
-
-@pytest.mark.parametrize(
-    ("preds", "target", "kind", "argument"),
-    [
-        (np.zeros((4, 2), np.float32), np.zeros(4, int), ShapeError, "preds"),
-        (np.zeros((4, 3), np.float32), np.zeros(5, int), ShapeError, "target"),
-        (np.zeros((4, 3), int), np.zeros(4, int), InputTypeError, "preds"),
-        (np.zeros((4, 3), np.float32), np.zeros(4), InputTypeError, "target"),
-    ],
-)
-def test_shapes_and_types(preds: Any, target: Any, kind: Any, argument: str) -> None:
-    with raises(kind, argument):
-        filled(SketchMetric(3), preds, target)
-
-
-def test_messages_about_arguments() -> None:
-    with raises(InputTypeError, "preds"):
-        SketchMetric(3).update([[0.1, 0.9]], [1])  # type: ignore[arg-type]
-    with raises(ArgumentError, "num_classes"):
-        SketchMetric(1)
-    with raises(ArgumentError, "num_classes"):
-        MulticlassCalibrationError(None)  # type: ignore[arg-type]
-    with raises(ArgumentError, "n_bins"):
-        BinaryCalibrationError(0)
-    with raises(ArgumentError, "norm"):
-        BinaryCalibrationError(norm="l3")  # type: ignore[arg-type]
-    with pytest.raises(LensError, match="must be of top_label, classwise; got 'rank:2'"):
-        SketchMetric(3, lenses="rank:2")
-    with raises(LensError, "lenses"):
-        CalibrationMetric("cwce", lens="classwise")
-    with raises(ArgumentError, "groups"):
-        filled(SketchMetric(num_groups=4), np.array([0.5]), np.array([1]))
-    with raises(ArgumentError, "n_bins"):
-        filled(BinaryCalibrationError(7), np.array([0.5]), np.array([1])).sketch()
 
 
 # The verbs of a metric.

@@ -23,13 +23,9 @@ import calibrant.torch as ct  # noqa: E402
 from calibrant.errors import (  # noqa: E402
     ArgumentError,
     CalibrantWarning,
-    InputError,
     InputTypeError,
     InSampleWarning,
-    LabelError,
-    NotFittedError,
     ShapeError,
-    WeightError,
 )
 from tests.calling import raises  # noqa: E402
 
@@ -359,70 +355,7 @@ def test_probabilities_are_those_of_evaluation_mode() -> None:
     assert [part.training for part in calibrated.modules()] == [True, True, True, False, True]
 
 
-# What is refused.
-
-
-@pytest.mark.parametrize(
-    ("logits", "labels", "error", "argument"),
-    [
-        (torch.zeros(3), [0, 1, 1], ShapeError, "logits"),
-        (torch.zeros(3, 1), [0, 1, 1], ShapeError, "logits"),
-        (torch.zeros(0, 3), [], ShapeError, "logits"),
-        (torch.zeros(2, 3, 3), [0, 1], ShapeError, "logits"),
-        (np.zeros((2, 3)), [0, 1], InputTypeError, "logits"),
-        (torch.zeros(2, 3, dtype=torch.long), [0, 1], InputTypeError, "logits"),
-        (torch.zeros(2, 3), [0], ShapeError, "labels"),
-        (torch.zeros(2, 3), [[0, 0, 1], [1, 0, 0]], ShapeError, "labels"),
-        (torch.zeros(2, 3), [0, 3], LabelError, "labels"),
-        (torch.zeros(2, 3), [-100, 1], LabelError, "labels"),
-        (torch.zeros(2, 3), [0.0, 0.5], LabelError, "labels"),
-        (torch.zeros(2, 3), ["a", "b"], InputTypeError, "labels"),
-        (torch.zeros(2, 3), [None, None], InputTypeError, "labels"),
-        (torch.tensor([[0.0, 1, 2], [0, float("nan"), 1]]), [0, 1], InputError, "logits"),
-        (torch.tensor([[0.0, 1, -float("inf")]]), [0], InputError, "logits"),
-        (torch.zeros(2, 4), [0, 1], ShapeError, "logits"),
-    ],
-)
-def test_rows_that_cannot_be_fitted(logits: Any, labels: Any, error: type[Exception], argument: str) -> None:
-    for module in (ct.TemperatureModule(3), ct.OrderPreservingNetwork(3, hidden=(4,))):
-        with raises(error, argument):
-            module.fit(logits, labels)
-
-
-def test_arguments_are_checked() -> None:
-    for make, error, argument in (
-        (lambda: ct.TemperatureModule(1), ArgumentError, "n_classes"),
-        (lambda: ct.TemperatureModule(True), ArgumentError, "n_classes"),
-        (lambda: ct.TemperatureModule(temperature=0), ArgumentError, "temperature"),
-        (lambda: ct.TemperatureModule(temperature=True), ArgumentError, "temperature"),
-        (lambda: ct.TemperatureModule(3)(torch.zeros(2, 4)), ShapeError, "logits"),
-        (lambda: ct.TemperatureModule(3)(torch.zeros(2, 5, 3)), ShapeError, "logits"),
-        (lambda: ct.TemperatureModule().to_calibrator(), ArgumentError, "n_classes"),
-        (lambda: ct.TemperatureModule.from_calibrator(cal.VectorScaling()), InputTypeError, "calibrator"),
-        (
-            lambda: ct.TemperatureModule.from_calibrator(cal.TemperatureScaling()),
-            NotFittedError,
-            "TemperatureScaling",
-        ),
-        (
-            lambda: ct.TemperatureModule().fit(torch.zeros(2, 3), [0, 1], sample_weight=[1.0, -1.0]),
-            WeightError,
-            "sample_weight",
-        ),
-        (
-            lambda: ct.TemperatureModule().fit(torch.zeros(2, 3), [0, 1], sample_weight=torch.ones(3)),
-            ShapeError,
-            "sample_weight",
-        ),
-        (
-            lambda: ct.OrderPreservingNetwork(4, hidden=(4,)).fit(*tensors(*drawn(n=50)), rng=-1),
-            ArgumentError,
-            "rng",
-        ),
-        (lambda: ct.OrderPreservingNetwork(4, hidden=(4,)).fit(*tensors(*drawn(n=2))), ShapeError, "logits"),
-    ):
-        with raises(error, argument):
-            make()
+def test_numbers_of_numpy_are_numbers() -> None:
     module = ct.TemperatureModule(np.int64(3), temperature=np.float32(2))
     assert module(torch.zeros(2, 3, 5)).shape == (2, 3, 5)
     assert module(torch.zeros(3)).shape == (3,)

@@ -143,7 +143,7 @@ def test_the_cache_holds_no_code_of_pages_but_the_known_library(
     html._drawing_library.cache_clear()
     quick = {"metrics": ["ece"], "level": None, "n_resamples": 19, "recalibration": False}
     cal.report([0, 1, 1, 0] * 10, [0.2, 0.7, 0.9, 0.4] * 10, **quick).to_html()
-    known = [f"vega-embed-{vl_convert.__version__}.js"] if vl_convert.__version__ in html.DRAWING_LIBRARIES else []
+    known = [f"vega-{vl_convert.__version__}.js"] if vl_convert.__version__ in html.DRAWING_LIBRARIES else []
     assert os.listdir(tmp_path) == known
 
 

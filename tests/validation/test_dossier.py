@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.cli import main
 from calibrant.inference import metric_tests
 from calibrant.metrics.registry import Metric
 from calibrant.recalibration.methods import TYPES
@@ -23,6 +21,7 @@ from calibrant.validation.identities import compare_identity, identities, proble
 from calibrant.validation.installation import checksums
 from calibrant.validation.references import GROUPS, Compared, Reference, compare, load, stored_json
 from calibrant.validation.traceability import trace
+from tests.calling import Run
 
 ROOT = Path(cal.__file__).parents[2]
 SLIGHTLY = 1 + 1e-6
@@ -236,17 +235,11 @@ def markup_is_balanced(page: str) -> bool:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main(["validate", *arguments])
-        output = capsys.readouterr()
-        return int(stopped.value.code or 0), output.out, output.err
-
-    return call
+def run(run: Run) -> Run:
+    return lambda *arguments: run("validate", *arguments)
 
 
-def test_command(run: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "dossier.html"
     code, printed, _ = run("--only", SMALL, "--out", str(out))
     assert (code, printed.split("\n")[0]) == (0, "passed: 7 of 7 checks")
@@ -258,22 +251,6 @@ def test_command(run: Callable[..., tuple[int, str, str]], tmp_path: Path, monke
     # The bootstrap takes its replicates from sums over the rows, not from the formula.
     assert (code, printed.split("\n")[0]) == (1, "FAILED: 6 of 7 checks")
     assert "failed: definitions/brier/1: cal.brier(" in (tmp_path / "failed.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--only", "nothing/"), "--only: no row begins with or matches 'nothing/'"),
-        (("--only", ""), "--only: no row begins with or matches ''"),
-        (("--out", "dossier.pdf"), "--out: must end in .html, .md, .json; got 'dossier.pdf'"),
-        (("--out", "/no/such/folder/d.html"), "/no/such/folder"),
-        (("--out", "-"), "--out: cannot be standard output (-)"),
-    ],
-)
-def test_bad_input(run: Callable[..., tuple[int, str, str]], arguments: tuple[str, ...], message: str) -> None:
-    code, _, error = run(*arguments)
-    assert code == 2
-    assert message in error
 
 
 def test_rows_are_repeated_by_their_id_and_each_topic_is_evaluated() -> None:
@@ -289,7 +266,7 @@ def test_rows_are_repeated_by_their_id_and_each_topic_is_evaluated() -> None:
 
 @pytest.mark.parametrize("content", [None, '{"rows": ['])
 def test_a_damaged_file_of_values_is_named(
-    content: str | None, run: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    content: str | None, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "references").mkdir()
     if content:

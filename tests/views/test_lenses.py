@@ -259,14 +259,6 @@ def test_signed_values_of_classes_that_exclude_each_other_are_refused(metric: st
     assert chosen(y, p, lens=cal.classwise(combine="max")) == max(chosen(y, p, lens=f"class:{c}") for c in range(k))
 
 
-@pytest.mark.parametrize("metric", ["cox_intercept", "wsmcs"])
-def test_values_of_two_classes_that_are_opposite_are_refused(metric: str) -> None:
-    rng = np.random.default_rng(7)
-    p = rng.dirichlet([1, 2], 203)
-    with raises(cal.errors.LensError, "lens"):
-        cal.catalogue[metric](rng.integers(2, size=203), p, lens="classwise")
-
-
 def test_labels_that_do_not_exclude_each_other_have_signed_values() -> None:
     rng = np.random.default_rng(8)
     y, p = rng.integers(2, size=(50, 3)), rng.random((50, 3))

@@ -55,7 +55,7 @@ def _describe_rows(p: Predictions, quantiles: bool) -> dict[str, Any]:
     if p.kind == "multilabel":
         shares = tuple(v.mean(v.raw_outcome) for v in views_of(p, "classwise") if isinstance(v, View))
         return described | {"prevalence": shares}
-    described["prevalence"] = () if p.kind == "confidence" else _class_shares(p)
+    described["prevalence"] = () if p.kind == "confidence" else class_shares(p)
     described["confidence"] = confidence_of(p) if quantiles else None
     view = views_of(p, "top_label")[0]
     assert isinstance(view, View)
@@ -138,14 +138,16 @@ def _standard_errors(views: Sequence[View]) -> list[float]:
     return errors
 
 
-def _class_shares(p: Predictions) -> tuple[float, ...]:
+def class_shares(p: Predictions) -> tuple[float, ...]:
+    """Return the share of each class in the weighted labels."""
     weight = None if p.weight is None else p.weight.astype(np.float64)
-    if p.labels is not None:
+    if p.labels is not None and p.labels.ndim == 1:
         share = np.bincount(p.labels, weight, p.k)
         return tuple((share / share.sum()).tolist())
-    assert p.soft is not None
-    soft = p.soft if p.soft.ndim == 2 else np.column_stack([1 - p.soft, p.soft])
-    return tuple(np.average(soft, axis=0, weights=weight).tolist())
+    labels = p.soft if p.labels is None else p.labels
+    assert labels is not None
+    columns = labels if labels.ndim == 2 else np.column_stack([1 - labels, labels])
+    return tuple(np.average(columns, axis=0, weights=weight).tolist())
 
 
 def _top_k_accuracy(p: Predictions) -> dict[int, float]:

@@ -19,7 +19,6 @@ from ..views.lenses import Lens
 from ..views.resolve import resolve
 from .base import ENDS, Diagram, Floats, axis_names, finish, none_for_nan, rows_of, series_on, square
 from .canvas import Axes, new_ax
-from .models import legend_above
 from .styling import plots, series_of
 
 Ranges = tuple[tuple[float, float], ...]
@@ -121,7 +120,6 @@ class CalibrationBelt(Diagram):
             look.shade(ax, self.risk, self.low[place], self.high[place], band, alpha=0.4 / (place + 1))
         label, rate = axis_names(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        legend_above(ax)
         return ax
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError, LensError
 from ..input.predictions import Predictions
-from ..metrics.registry import Metric
+from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_whole
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, Lens, class_hierarchy
@@ -21,9 +21,7 @@ from .canvas import PAPER_WIDTH, Axes
 from .labels import fit
 from .models import (
     ONE,
-    find_metric,
     grouped_bars,
-    legend_above,
     panels,
     read_models,
     read_predictions,
@@ -114,7 +112,6 @@ class GroupErrorDiagram(Diagram):
         finish(axes[1], label)
         axes[1].yaxis.grid(False)
         axes[1].locator_params(axis="x", nbins=5)
-        legend_above(axes[0])
         return axes
 
 
@@ -177,7 +174,7 @@ def group_error_diagram(
     (('level 1', 'classes'), [0.05, 0.033])
     """
     check_choice(rows, "rows", ("all", "label"))
-    chosen = find_metric(metric)
+    chosen = catalogue[metric]
     check_options(group_error_diagram, options, chosen)
     steps = levels_of(hierarchy)
     check_level(level, steps)

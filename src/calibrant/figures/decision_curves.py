@@ -17,7 +17,7 @@ from ..views.lenses import Lens
 from .base import MODELS_PARAMETERS, Diagram, Floats, drawn, finish, reference, rows_of
 from .canvas import PAPER_WIDTH, Axes, ink, muted, new_ax
 from .labels import plain
-from .models import by_model, legend_above, model_named, model_view, read_models
+from .models import by_model, model_named, model_view, read_models
 from .styling import DASHES, plots, series_of
 
 TREAT_ALL, TREAT_NONE = "treat all", "treat none"
@@ -74,7 +74,6 @@ class CurveDifference(Diagram):
         _limit_thresholds(ax, self.threshold, held > SEEN * held.max())
         what = f"{plain(self.first)} minus {plain(self.second)}"
         finish(ax, "threshold", f"difference in net benefit:\n{what}")
-        legend_above(ax)
         return ax
 
 
@@ -191,7 +190,6 @@ class DecisionCurve(Diagram):
         if best > 0:  # a harmful model does not hide the others
             ax.set_ylim(max(min(-0.1 * best, 1.1 * worst), -0.5 * best), 1.1 * best)
         finish(ax, "threshold probability", "net benefit")
-        legend_above(ax)
         return ax
 
 

@@ -15,7 +15,7 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from .base import MODELS_PARAMETERS, Diagram, finish
 from .canvas import PAPER_WIDTH, Axes, muted, new_ax
-from .models import ONE, legend_above, metric_label, model_view, read_models
+from .models import ONE, metric_label, model_view, read_models
 from .styling import plots, series_of
 
 # About so many lines of equal score, the room of the axes beyond the points, and the least length of an axis.
@@ -66,7 +66,6 @@ class DecompositionDiagram(Diagram):
         ax.set(xlim=(0, None), ylim=(0, None))
         ax.locator_params(axis="x", nbins=5)
         finish(ax, "miscalibration (lower is better)", "discrimination (higher is better)")
-        legend_above(ax)
         return ax
 
 

@@ -17,7 +17,6 @@ from ..views.lenses import Lens
 from ..views.resolve import resolve
 from .base import Diagram, Floats, corner_texts, finish, one_view, reference, series_on, side_names
 from .canvas import OVER, PAPER_WIDTH, UNDER, Axes, muted, new_ax, small_size
-from .models import legend_above
 from .styling import plots, series_of
 
 # Largest number of points plotted; minimum and maximum of each segment are kept.
@@ -104,7 +103,6 @@ class CumulativeDiagram(Diagram):
             self._name_scores(ax)
         rising, falling = side_names(self.lens)
         corner_texts(ax, (f"increasing: {rising}", OVER), (f"decreasing: {falling}", UNDER))
-        legend_above(ax)
         return ax
 
     def _draw_triangle(self, ax: Any) -> None:

@@ -14,7 +14,7 @@ from ..util.results import number
 from .base import Floats, axis_names, diagonal, finish, mark_sides
 from .canvas import COLORS, OVER, PAPER_WIDTH, UNDER, ink, muted, new_ax, small_size
 from .labels import plain
-from .models import legend_above, metric_label, single_point
+from .models import metric_label, single_point
 from .styling import Series, series_of
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ def draw_reliability(
             draw_histogram(ax, look.color, edges, table.weight, label)
     if options.named:
         _newest(ax).set_label("\n".join(filter(None, [look.label, *legend_lines(diagram)])) or "_curve")
-        legend_above(ax)
+    else:
+        for artist in ax.get_legend_handles_labels()[0]:
+            artist.set_label("")
     return ax
 
 
@@ -106,7 +108,6 @@ def draw_overlay(
         _PAINTERS[diagram.kind](diagram, ax, limits, look)
         facts = ", ".join(_metric_lines(diagram))
         _newest(ax).set_label(look.named(facts) if facts else look.label)
-    legend_above(ax)
     # Square axes leave room at the top for a legend of several lines.
     ax.set_anchor("S")
     return ax

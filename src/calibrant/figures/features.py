@@ -17,11 +17,11 @@ from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from .base import MODELS_PARAMETERS, Diagram, Floats, axis_names, finish, none_for_nan
+from .base import MODELS_PARAMETERS, Diagram, Floats, axis_names, finish
 from .canvas import PAPER_WIDTH, Axes, muted, new_ax
 from .drawing import draw_histogram
 from .labels import plain, shorten
-from .models import ONE, legend_above, model_named, model_series, model_view, read_models
+from .models import ONE, by_model, model_named, model_series, model_view, read_models
 from .styling import Series, plots
 
 # Letters of the name of a bin.
@@ -68,14 +68,7 @@ class FeatureDiagram(Diagram):
         return model_named(self.curves, name)
 
     def _columns(self) -> dict[str, list[Any]]:
-        columns: dict[str, list[Any]] = {
-            "model": [curve.name for curve in self.curves for _ in self.bins],
-            "bin": list(self.bins) * len(self.curves),
-        }
-        fields = ("rows", "mean_score", "rate", "low", "high")
-        return columns | {
-            name: [value for curve in self.curves for value in none_for_nan(getattr(curve, name))] for name in fields
-        }
+        return by_model(self.curves, ("rows", "mean_score", "rate", "low", "high"), {"bin": self.bins})
 
     def _title(self) -> str:
         return f"Mean prediction and observed rate by {self.feature} ({self.lens})"
@@ -100,7 +93,6 @@ class FeatureDiagram(Diagram):
         ax.set_xticks(at, names, rotation=35, ha="right", rotation_mode="anchor")
         finish(ax, plain(self.feature), axis_names(self.lens)[1])
         ax.xaxis.grid(False)
-        legend_above(ax)
         return ax
 
     def _draw_rates(self, ax: Axes, at: Floats, curve: FeatureCurve, look: Series, is_shared: bool) -> None:

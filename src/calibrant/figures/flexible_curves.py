@@ -41,7 +41,7 @@ from .base import (
 from .canvas import OVER, Axes, muted, new_ax
 from .fits import no_bounds
 from .labels import shorten
-from .models import legend_above, single_point
+from .models import single_point
 from .styling import plots, series_of
 
 Smoother = Literal["loess", "rcs"]
@@ -200,7 +200,6 @@ class FlexibleCalibrationCurve(Diagram):
             self._spikes(ax, end)
         label, rate = axis_names(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        legend_above(ax)
         return ax
 
     def _spikes(self, ax: Axes, end: float) -> None:

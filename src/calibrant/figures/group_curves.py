@@ -15,7 +15,6 @@ from ..input.grouping import check_one_grouping
 from ..views.resolve import as_predictions
 from .base import Diagram, Floats, axis_names, finish, square
 from .canvas import PAPER_WIDTH, Axes, muted, new_ax
-from .models import legend_above
 from .styling import plots, series_of
 
 # Shares of all risks between which the curves are given.
@@ -83,7 +82,6 @@ class GroupCurves(Diagram):
                 ax.fill_between(self.score, low, high, label=f"{name} band", **shown)
         ax.plot(self.score, self.pooled, gid="curve", **look.line, label=look.named("all groups"))
         finish(ax, *axis_names("binary"))
-        legend_above(ax)
         return ax
 
 

@@ -15,7 +15,7 @@ from .base import MODELS_PARAMETERS, Diagram, Floats, finish, none_for_nan, widt
 from .canvas import PAPER_WIDTH, Axes, new_ax
 from .classgroups import check_level, grouped_view, levels_of, share_in
 from .labels import letters_in, plain, shorten
-from .models import NAME_LETTERS, ONE, grouped_bars, legend_above, read_models, read_predictions, row_weights
+from .models import NAME_LETTERS, ONE, grouped_bars, read_models, read_predictions, row_weights
 from .styling import plots, series_of
 
 
@@ -70,7 +70,6 @@ class GroupConfidenceDiagram(Diagram):
         finish(ax, f"mean confidence, true group {plain(self.given)}")
         ax.yaxis.grid(False)
         ax.set_xlim(0, 1)
-        legend_above(ax)
         return ax
 
     def _heat(self, ax: Axes) -> Axes:

@@ -13,22 +13,19 @@ from numpy.typing import NDArray
 
 from ..decision.likert import _outside, read_bands
 from ..errors import ArgumentError
-from ..input.predictions import Predictions
-from ..metrics.registry import Metric
+from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
-from ..views.resolve import views_of
 from ..views.view import View
-from .base import MODELS_PARAMETERS, Diagram, Floats, finish, only_view, score_label
+from .base import MODELS_PARAMETERS, Diagram, Floats, finish, score_label
 from .canvas import PAPER_WIDTH, Axes
 from .labels import fit
 from .models import (
     by_model,
-    find_metric,
+    event_view,
     grouped_bars,
-    legend_above,
     model_named,
     model_series,
     panels,
@@ -128,7 +125,6 @@ class IntervalDiagram(Diagram):
             one.xaxis.grid(False)
             if len(plain) > 6:
                 one.tick_params(axis="x", labelrotation=90)
-        legend_above(axes[0])
         return axes
 
 
@@ -184,12 +180,12 @@ def interval_error_diagram(
     ([2.0, 0.0, 2.0], [0.17, nan, 0.0])
     """
     low, high, titles = spans_of(intervals, names)
-    chosen = find_metric(metric)
+    chosen = catalogue[metric]
     check_options(interval_error_diagram, options, chosen)
     models = read_models(y_true, y_prob, sample_weight, pos_label)
     errors = []
     for name, source in models.items():
-        view = only_view(source, views_of(source, lens) if isinstance(source, Predictions) else [source], lens)
+        view = event_view(source, lens)
         errors.append(_interval_errors(name, view, low, high, chosen, options))
     return IntervalDiagram(tuple(titles), low, high, tuple(errors), chosen.id, view.lens)
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..input.predictions import Predictions
-from ..metrics.registry import Metric, catalogue
+from ..metrics.registry import catalogue
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, paired_models, resolve, views_of
 from ..views.view import Summary, VectorView, View
-from .base import legend, none_for_nan, only_view, rows_or_view, width_of
-from .canvas import LINE, Axes, grid_of_axes, grow, keep_title_above, new_ax
-from .labels import fit, letters_in, plain, shorten
+from .base import none_for_nan, only_view, rows_or_view
+from .canvas import Axes, grid_of_axes, new_ax
+from .labels import plain, shorten
 from .styling import Series, series_of
 
 if TYPE_CHECKING:
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 Source = Predictions | View | VectorView
 ONE = "model"
 """Name of a model without one."""
-# Height of a strip of counts above axes, relative to them.
-STRIP_ABOVE = 0.155
-# Letters of names beside axes, and of a legend handle with its gaps.
-NAME_LETTERS, HANDLE_LETTERS = 22, 7
+# Letters of names beside axes.
+NAME_LETTERS = 22
 
 
 def read_models(y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label: Any = None) -> dict[str, Source]:
@@ -90,10 +88,14 @@ def read_predictions(who: str, models: Mapping[str, Source]) -> dict[str, Predic
     return checked
 
 
+def event_view(source: Source, lens: str | Lens) -> View:
+    """The view of the event of one model."""
+    return only_view(source, views_of(source, lens) if isinstance(source, Predictions) else [source], lens)
+
+
 def model_view(who: str, source: Source, lens: str | Lens) -> View:
     """The view of the event of one model, with observed outcomes."""
-    views = views_of(source, lens) if isinstance(source, Predictions) else [source]
-    view = only_view(source, views, lens)
+    view = event_view(source, lens)
     if view.is_soft:
         raise UndefinedMetricError(who, "is not defined for soft labels")
     return view
@@ -102,11 +104,6 @@ def model_view(who: str, source: Source, lens: str | Lens) -> View:
 def row_weights(view: View | VectorView) -> NDArray[np.float64]:
     """Weight of each row: its count, or its importance scaled to sum to the number of rows."""
     return view.weights * (view.n / view.total) if view.weight_kind == "importance" else view.weights
-
-
-def find_metric(metric: Any) -> Metric:
-    """A metric by identifier or alias, or itself."""
-    return metric if isinstance(metric, Metric) else catalogue[metric]
 
 
 def value_or_nan(metric: Callable[..., float], *views: Any, **options: Any) -> float:
@@ -185,26 +182,3 @@ def grouped_bars(
         ax.set_xticks(middle, labels)
         ax.xaxis.grid(False)
     return drawn
-
-
-def legend_above(ax: Axes) -> None:
-    """A legend above the axes, no wider than these, in up to three columns; a figure of ours grows by its lines."""
-    handles, labels = ax.get_legend_handles_labels()
-    if not labels:
-        return
-    wide = width_of(ax)
-    room = letters_in(wide)
-    entries = [fit(label, wide * (1 - HANDLE_LETTERS / room)) for label in labels]
-    for handle, text in zip(handles, entries, strict=True):
-        handle.set_label(text)
-    lines = [line for text in dict.fromkeys(entries) for line in text.split("\n")]
-    columns = max(1, min(3, len(set(entries)), room // (max(map(len, lines)) + HANDLE_LETTERS)))
-    rows = -(-len(lines) // columns)
-    start = STRIP_ABOVE if any(one.get_gid() in ("strip", "scores") for one in ax.child_axes) else 0.0
-    earlier = ax.get_legend()
-    known = (
-        0 if earlier is None else -(-sum(text.get_text().count("\n") + 1 for text in earlier.get_texts()) // columns)
-    )
-    keep_title_above(ax, rows * LINE + 0.06, start)
-    grow(ax.figure, rows - known)
-    legend(ax, "lower left", bbox_to_anchor=(-0.02, 1.0 + start), ncols=columns)

@@ -17,7 +17,7 @@ from ..views.view import View
 from .base import MODELS_PARAMETERS, Diagram, Floats, finish
 from .canvas import PAPER_WIDTH, Axes, new_ax
 from .labels import plain
-from .models import by_model, legend_above, metric_label, model_named, model_series, model_view, read_models
+from .models import by_model, metric_label, model_named, model_series, model_view, read_models
 from .styling import plots
 
 
@@ -85,7 +85,6 @@ class MurphyDiagram(Diagram):
         ax.set_xlim(0, 1)
         ax.set_ylim(bottom=0)
         finish(ax, "decision threshold", "mean elementary score")
-        legend_above(ax)
         return ax
 
 

@@ -10,7 +10,6 @@ from ..errors import ArgumentError, InputTypeError
 from ..util.results import number
 from .base import Diagram, Floats, finish, square
 from .canvas import PAPER_WIDTH, Axes, new_ax
-from .models import legend_above
 from .styling import plots, series_of
 
 
@@ -54,7 +53,6 @@ class OptimismDiagram(Diagram):
         ax.plot(self.score, self.apparent, gid="curve", **other.line, label="apparent")
         ax.plot(self.score, self.corrected, gid="curve", **look.line, label=look.named("corrected for optimism"))
         finish(ax, f"predicted probability of {self.event}", "observed rate")
-        legend_above(ax)
         return ax
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..errors import ArgumentError, InputTypeError, LensError
+from ..evaluation.header import class_shares
 from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
@@ -296,11 +297,5 @@ def _classes(source: Predictions, show: Any) -> list[int]:
         if isinstance(show, (str, bytes)) or not isinstance(show, Sequence) or len(show) == 0:
             raise ArgumentError("show", f"must be a number of classes or a list of them; got {show!r}")
         return [source.class_index(name, "show") for name in show]
-    weight = np.ones(source.n) if source.weight is None else source.weight.astype(np.float64)
-    if source.labels is not None and source.labels.ndim == 1:
-        often: Any = np.bincount(source.labels, weight, source.k)
-    else:
-        shares = source.soft if source.soft is not None else source.labels
-        assert shares is not None
-        often = weight @ shares if shares.ndim == 2 else np.array([weight @ (1 - shares), weight @ shares])
-    return [int(index) for index in np.argsort(-often, kind="stable")[: check_whole(show, "show")]]
+    often = np.argsort(-np.array(class_shares(source)), kind="stable")
+    return [int(index) for index in often[: check_whole(show, "show")]]

@@ -14,7 +14,7 @@ from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand, calibration_band
 from ..metrics.decomposition import Decomposition, decompose
-from ..metrics.registry import Metric
+from ..metrics.registry import Metric, catalogue
 from ..metrics.reliability_curve import CalibrationCurve
 from ..util.checks import check_choice, check_fraction
 from ..util.results import number
@@ -26,7 +26,7 @@ from .base import Diagram, Floats, least_rows, one_view
 from .canvas import Axes
 from .drawing import DrawOptions, bound_label, draw_reliability
 from .fits import FittedCurve, corp_curve, no_bounds, smooth_curve
-from .models import find_metric, metric_label
+from .models import metric_label
 from .styling import plots
 from .uncertainty import BINOMIAL, band_bounds, bin_bounds
 
@@ -302,7 +302,7 @@ def reliability_diagram(
         curve,
         band,
         parts,
-        {metric.id: metric_value(metric, view, rule) for metric in map(find_metric, metrics)},
+        {metric.id: metric_value(metric, view, rule) for metric in (catalogue[name] for name in metrics)},
         shown_rule,
     )
 

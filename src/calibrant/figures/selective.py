@@ -15,7 +15,7 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from .base import DASHED, MODELS_PARAMETERS, Diagram, Floats, finish, series_on
 from .canvas import PAPER_WIDTH, Axes, ink, new_ax
-from .models import by_model, legend_above, model_named, model_series, read_models, single_point
+from .models import by_model, model_named, model_series, read_models, single_point
 from .styling import Series, plots
 
 Risk = Literal["selective", "generalised"]
@@ -96,7 +96,6 @@ class RiskCoverageDiagram(Diagram):
         ax.set_ylim(0, max(earlier, min(1.0, 1.1 * top) if top > 0 else 1.0))
         what = "error rate of accepted rows" if self.risk == "selective" else "generalized risk"
         finish(ax, "coverage (share of rows accepted)", what)
-        legend_above(ax)
         return ax
 
     def _draw(self, ax: Axes, look: Series, curve: RiskCurve) -> None:

@@ -19,7 +19,7 @@ from ..inference.resampling import PredictionSampler, RowSampler
 from ..inference.seeds import seed_of
 from ..inference.simultaneous import resampled_values
 from ..input.predictions import Predictions
-from ..metrics.registry import Metric
+from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_fraction, check_whole, is_number
 from ..util.results import number
 from ..views.keywords import check_options, documents_keywords
@@ -28,7 +28,7 @@ from ..views.resolve import resolve
 from ..views.view import VectorView, View
 from .base import DASHED, Diagram, Floats, finish, rows_or_view
 from .canvas import PAPER_WIDTH, Axes, muted
-from .models import Source, find_metric, in_octaves, legend_above, panels, value_or_nan
+from .models import Source, in_octaves, panels, value_or_nan
 from .styling import Series, plots, series_of
 
 COLUMNS = ("metric_value", "spread", "low", "high", "by_chance", "chance_low", "chance_high")
@@ -173,7 +173,6 @@ class StabilityDiagram(Diagram):
             ax.plot(x[place], self.metric_value[place], color=look.color, label=label, **ring)
         ax.margins(y=0.2)
         finish(ax, "", self.metric)
-        legend_above(ax)
 
 
 @documents_keywords()
@@ -269,7 +268,7 @@ def stability_diagram(
     >>> shown.suggested
     5
     """
-    chosen = find_metric(metric)
+    chosen = catalogue[metric]
     check_options(stability_diagram, options, chosen)
     settings = _settings(chosen, over, values, options)
     source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label))

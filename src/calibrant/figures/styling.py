@@ -9,14 +9,16 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from ..views.keywords import parameter_lines, shared_entry, unknown_keyword
-from .base import series_on
-from .canvas import figure_style
-from .labels import plain
+from .base import legend, series_on, width_of
+from .canvas import LINE, Axes, figure_style, grow, keep_title_above
+from .labels import fit, letters_in, plain
 
 # Keywords of the lines, bars or points of a series.
 KEYWORDS = ("color", "label", "linestyle", "linewidth", "marker", "alpha")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (1, 2.5)), "-")
+# Height of a strip of counts above axes, relative to them, and letters of a legend handle with its gaps.
+STRIP_ABOVE, HANDLE_LETTERS = 0.155, 7
 PARAMETERS = {
     "ax": ("matplotlib.axes.Axes, optional", "Axes to plot into; by default a new figure."),
     "**style": (
@@ -30,12 +32,15 @@ T = TypeVar("T")
 
 
 def plots(method: Callable[P, T]) -> Callable[P, T]:
-    """Make a method draw with our settings, and document the keywords that every plot takes."""
+    """Make a method draw with our settings and add a legend of what has labels, and document the keywords that every plot takes."""
 
     @wraps(method)
     def call(*args: P.args, **keywords: P.kwargs) -> T:
         with figure_style():
-            return method(*args, **keywords)
+            axes = method(*args, **keywords)
+            first: Any = axes[0] if isinstance(axes, list) else axes
+            legend_above(first)
+            return axes
 
     lines, start, end = parameter_lines(method.__doc__ or "")
     own = lines[start:end]
@@ -53,6 +58,29 @@ def plots(method: Callable[P, T]) -> Callable[P, T]:
     sections = ["Parameters", "----------", *entries, "", "Returns", "-------", returned, "    The axes.", ""]
     call.__doc__ = "\n".join([*head, *sections])
     return call
+
+
+def legend_above(ax: Axes) -> None:
+    """A legend above the axes, no wider than these, in up to three columns; a figure of ours grows by its lines."""
+    handles, labels = ax.get_legend_handles_labels()
+    if not labels:
+        return
+    wide = width_of(ax)
+    room = letters_in(wide)
+    entries = [fit(label, wide * (1 - HANDLE_LETTERS / room)) for label in labels]
+    for handle, text in zip(handles, entries, strict=True):
+        handle.set_label(text)
+    lines = [line for text in dict.fromkeys(entries) for line in text.split("\n")]
+    columns = max(1, min(3, len(set(entries)), room // (max(map(len, lines)) + HANDLE_LETTERS)))
+    rows = -(-len(lines) // columns)
+    start = STRIP_ABOVE if any(one.get_gid() in ("strip", "scores") for one in ax.child_axes) else 0.0
+    earlier = ax.get_legend()
+    known = (
+        0 if earlier is None else -(-sum(text.get_text().count("\n") + 1 for text in earlier.get_texts()) // columns)
+    )
+    keep_title_above(ax, rows * LINE + 0.06, start)
+    grow(ax.figure, rows - known)
+    legend(ax, "lower left", bbox_to_anchor=(-0.02, 1.0 + start), ncols=columns)
 
 
 class Series(NamedTuple):

@@ -20,7 +20,6 @@ from ..views.view import View
 from .base import Diagram, Floats, finish, mark_sides, none_for_nan, series_on, square
 from .canvas import PAPER_WIDTH, Axes, ink, new_ax
 from .drawing import draw_histogram
-from .models import legend_above
 from .styling import plots, series_of
 
 # Points of the curve, and bars of the histogram of the risks.
@@ -131,7 +130,6 @@ class SurvivalDiagram(Diagram):
             ax.plot(mean_risk, observed, color=color, clip_on=False, **dots)
         counts, edges = np.histogram(self.risk, BARS, (0, top))
         draw_histogram(ax, look.color, (edges[:-1], edges[1:]), counts, "rows")
-        legend_above(ax)
         return ax
 
     def _limit(self) -> float:

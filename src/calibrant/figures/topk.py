@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..input.predictions import Predictions
-from ..metrics.registry import Metric
+from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_whole
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, top_k
@@ -21,9 +21,7 @@ from .canvas import PAPER_WIDTH, Axes, muted
 from .labels import plain
 from .models import (
     by_model,
-    find_metric,
     in_octaves,
-    legend_above,
     model_named,
     model_series,
     panels,
@@ -125,7 +123,6 @@ class TopkDiagram(Diagram):
             else:
                 one.locator_params(axis="x", integer=True)
         axes[-1].set_xlabel("k (number of most likely classes)")
-        legend_above(axes[0])
         return axes
 
     def _draw_error(self, ax: Axes, looks: Sequence[Series]) -> None:
@@ -204,7 +201,7 @@ def topk_diagram(
     ([0.667, 1.0], [0.533, 0.833])
     """
     check_choice(lens, "lens", ("top_k", "within_top", "rank"))
-    chosen = find_metric(metric)
+    chosen = catalogue[metric]
     check_options(topk_diagram, options, chosen)
     models = read_predictions("topk_diagram", read_models(y_true, y_prob, sample_weight, pos_label))
     numbers = _numbers(k, min(p.k for p in models.values()))

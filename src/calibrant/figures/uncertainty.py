@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,6 @@ MOST_SCORES, CELLS = 2000, 1920
 FEWEST = 20
 
 
-class Drawn(NamedTuple):
-    """(resamples, groups) weight and events of each group of rows, in each resample."""
-
-    weight: Floats
-    events: Floats
-
-
 class Resampler:
     """Rows of a view in groups of (nearly) equal score and the same bin, which are resampled together.
 
@@ -49,7 +42,6 @@ class Resampler:
         key = place if cell is None else cell * (max(MOST_SCORES, CELLS) + 1) + place
         kinds, self._group = np.unique(key, return_inverse=True)
         self._view, self._count = view, len(kinds)
-        self.rows = view.n if view.weight_kind == "importance" else round(view.total)
         self.weight = self._sum(view.weights)
         self.events = self._sum(view.weights * view.outcome)
         self.score = np.clip(self._sum(view.weights * view.score) / self.weight, 0, 1)
@@ -60,7 +52,7 @@ class Resampler:
     def _sum(self, values: Floats) -> Floats:
         return np.bincount(self._group, values, self._count).astype(np.float64)
 
-    def draw(self, how: str, n_resamples: int, rng: Any) -> Drawn:
+    def draw(self, how: str, n_resamples: int, rng: Any) -> tuple[Floats, Floats]:
         """Resamples, reproducible by the seed."""
         view, count = self._view, check_whole(n_resamples, "n_resamples", FEWEST)
         single = view.weight_kind == "importance"
@@ -72,20 +64,14 @@ class Resampler:
             rows, events = replicates.counts_and_events(number, chance)
             return (self._sum(rows * view.weights), self._sum(events * view.weights)) if single else (rows, events)
 
-        return Drawn(*map(np.array, zip(*many(sums, count), strict=True)))
+        weight, events = zip(*many(sums, count), strict=True)
+        return np.array(weight), np.array(events)
 
 
 def standard_errors(rate: Floats, size: Floats) -> Bounds:
     """A rate plus and minus one standard error, clipped to [0, 1]."""
     error = np.sqrt(np.divide(rate * (1 - rate), size, out=np.full(len(rate), np.nan), where=size > 0))
     return Bounds(np.maximum(rate - error, 0), np.minimum(rate + error, 1))
-
-
-def effective_sizes(table: BinTable) -> Floats:
-    """Effective number of rows of each bin."""
-    if table.weight_kind != "importance":
-        return table.weight
-    return np.divide(table.weight**2, table.square, out=np.zeros(len(table)), where=table.square > 0)
 
 
 def bin_bounds(
@@ -97,7 +83,10 @@ def bin_bounds(
     if how == "standard_error":
         if table.is_soft:
             raise UndefinedMetricError("uncertainty", "standard errors are not defined for soft labels")
-        return standard_errors(table.rate, effective_sizes(table))
+        size = table.weight
+        if table.weight_kind == "importance":  # the effective number of rows
+            size = np.divide(table.weight**2, table.square, out=np.zeros(len(table)), where=table.square > 0)
+        return standard_errors(table.rate, size)
     cell, count = rule.cells(view)
     groups = Resampler(view, cell)
     drawn = groups.draw(how, n_resamples, rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ from ..views.resolve import resolve
 from ..views.view import VectorView, View
 from .base import Diagram, Floats, corner_texts, finish, square, vector_view
 from .canvas import OVER, UNDER, Axes, ink, new_ax
-from .models import ONE, by_model, legend_above, model_named, model_series, read_models
+from .models import by_model, model_named, model_series, read_models
 from .styling import Series, plots, series_of
 
 TEN: Bins = as_default(10)
@@ -50,14 +50,14 @@ VARIATION_WORDS = {
 }
 
 
-@dataclass(frozen=True, repr=False)
-class VariationDiagram(Diagram):
-    """Data of a variation diagram: predicted and observed variation by bins; NaN for empty bins.
+@dataclass(frozen=True)
+class ModelVariation:
+    """Predicted and observed variation of one model by bins; NaN for empty bins.
 
     Parameters
     ----------
-    variation : str
-        Measure of variation, or the name of the function that was given.
+    name : str
+        Name of the model.
     left : ndarray
         Lower edges of the bins.
     right : ndarray
@@ -70,69 +70,57 @@ class VariationDiagram(Diagram):
         Observed variation.
     vce : float
         Variation calibration error: the mean gap over all rows.
-    name : str, default "model"
-        Name of the model.
     """
 
-    variation: str
+    name: str
     left: Floats
     right: Floats
     weight: Floats
     stated: Floats
     observed: Floats
     vce: float
-    name: str = ONE
-
-    def _title(self) -> str:
-        return f"Variation diagram ({self.variation}, vce {number(self.vce)})"
-
-    @plots
-    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Plot observed against predicted variation, with the area of the markers proportional to the weight."""
-        return _plot_variation((self,), ax, style)
 
 
 @dataclass(frozen=True, repr=False)
-class VariationDiagrams(Diagram):
-    """Variation diagrams of several models.
+class VariationDiagram(Diagram):
+    """Data of a variation diagram.
 
     Parameters
     ----------
-    models : tuple of VariationDiagram
-        Diagram of each model; ``diagrams[name]`` returns one.
+    variation : str
+        Measure of variation, or the name of the function that was given.
+    models : tuple of ModelVariation
+        Variation of each model; ``diagram[name]`` returns one.
     """
 
-    models: tuple[VariationDiagram, ...]
+    variation: str
+    models: tuple[ModelVariation, ...]
 
-    def __getitem__(self, name: str) -> VariationDiagram:
+    def __getitem__(self, name: str) -> ModelVariation:
         return model_named(self.models, name)
 
     def _columns(self) -> dict[str, list[Any]]:
         return by_model(self.models, ("left", "right", "weight", "stated", "observed"), {})
 
+    _numeric = range(1, 100)
+
     def _title(self) -> str:
         errors = ", ".join(f"{one.name} {number(one.vce)}" for one in self.models)
-        return f"Variation diagrams ({self.models[0].variation}, vce: {errors})"
+        return f"Variation diagram ({self.variation}, vce: {errors})"
 
     @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Plot the models over each other."""
-        return _plot_variation(self.models, ax, style)
-
-
-def _plot_variation(models: Sequence[VariationDiagram], ax: Any, style: Mapping[str, Any]) -> Any:
-    ax = new_ax(ax)
-    variation = models[0].variation
-    measure = VARIATION_WORDS.get(variation, variation)
-    square(ax)
-    finish(ax, f"predicted {measure}", f"observed {measure}")
-    sides = [("more varied than predicted", OVER), ("less varied than predicted", UNDER)]
-    above, below = sides[::-1] if variation == "confidence" else sides
-    corner_texts(ax, above, below)
-    for one, look in zip(models, model_series(ax, style, models), strict=True):
-        _weighted_points(ax, look, one.stated, one.observed, one.weight, f"vce {number(one.vce, 3)}")
-    legend_above(ax)
-    return ax
+        """Plot observed against predicted variation, with the area of the markers proportional to the weight."""
+        ax = new_ax(ax)
+        measure = VARIATION_WORDS.get(self.variation, self.variation)
+        square(ax)
+        finish(ax, f"predicted {measure}", f"observed {measure}")
+        sides = [("more varied than predicted", OVER), ("less varied than predicted", UNDER)]
+        above, below = sides[::-1] if self.variation == "confidence" else sides
+        corner_texts(ax, above, below)
+        for one, look in zip(self.models, model_series(ax, style, self.models), strict=True):
+            _weighted_points(ax, look, one.stated, one.observed, one.weight, f"vce {number(one.vce, 3)}")
+        return ax
 
 
 def _weighted_points(ax: Any, look: Series, x: Floats, y: Floats, weight: Floats, facts: str) -> None:
@@ -154,7 +142,7 @@ def variation_diagram(
     binning: Binning = EQUAL_WIDTH,
     sample_weight: Any = None,
     pos_label: Any = None,
-) -> VariationDiagram | VariationDiagrams:
+) -> VariationDiagram:
     """Compute the observed against the predicted variation of whole probability vectors, by bins.
 
     Rows are binned by the variation of their own probabilities. In each bin the mean of the sorted probabilities gives
@@ -177,8 +165,8 @@ def variation_diagram(
     Returns
     -------
     VariationDiagram
-        ``stated`` and ``observed`` variation by bin, and the error ``vce``. ``plot()`` draws them. For a mapping of models `VariationDiagrams`,
-        with a diagram for each name.
+        ``models`` with the ``stated`` and ``observed`` variation by bin, and the error ``vce``; ``diagram[name]`` is that of one model. ``plot()``
+        draws them.
 
     See Also
     --------
@@ -190,17 +178,18 @@ def variation_diagram(
     >>> from calibrant.figures.variations import variation_diagram
     >>> drawn = cal.inference.make_calibrated(20_000, classes=3, rng=0)
     >>> diagram = variation_diagram(drawn.y_true, drawn.y_prob, bins=5)
-    >>> diagram.vce == cal.vce(drawn.y_true, drawn.y_prob, bins=5), diagram.vce < 0.01
+    >>> error = diagram["model"].vce
+    >>> error == cal.vce(drawn.y_true, drawn.y_prob, bins=5), error < 0.01
     (True, True)
     """
     models = read_models(y_true, y_prob, sample_weight, pos_label)
     rule = binning_rule(bins, binning)
-    diagrams = tuple(_variation_of(name, source, variation, rule) for name, source in models.items())
-    return VariationDiagrams(diagrams) if isinstance(y_true, Mapping) or isinstance(y_prob, Mapping) else diagrams[0]
+    measured = (_variation_of(name, source, variation, rule) for name, source in models.items())
+    return VariationDiagram(name_of(variation), tuple(measured))
 
 
-def _variation_of(name: str, source: Any, variation: Any, rule: BinningRule) -> VariationDiagram:
-    """The diagram of one model."""
+def _variation_of(name: str, source: Any, variation: Any, rule: BinningRule) -> ModelVariation:
+    """The variation of one model."""
     measure = measure_of(variation)
     view = vector_view(source, "canonical")
     key, cell, count = bins_of_variation(view, measure, rule)
@@ -211,7 +200,7 @@ def _variation_of(name: str, source: Any, variation: Any, rule: BinningRule) -> 
     for place, part in enumerate(np.hsplit(sums, 2)):
         both[place, full] = measure(part[full] / weight[full, None])
     value = float(vce(view, variation=variation, binning=rule))
-    return VariationDiagram(name_of(variation), table.left, table.right, weight, both[0], both[1], value, name)
+    return ModelVariation(name, table.left, table.right, weight, both[0], both[1], value)
 
 
 def _table(view: VectorView, key: Floats, outcome: Any, rule: BinningRule, confidences: bool = False) -> BinTable:
@@ -273,7 +262,6 @@ class UceDiagram(Diagram):
         calibrated: dict[str, Any] = {"color": ink(), "linestyle": (0, (1, 1.5)), "linewidth": 1.2}
         ax.plot(table.mean_score[full], self.expected[full], label="if calibrated", gid="expected", **calibrated)
         _weighted_points(ax, look, table.mean_score, table.rate, table.weight, f"uce {number(self.uce, 3)}")
-        legend_above(ax)
         return ax
 
 

@@ -19,7 +19,7 @@ from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number, pvalue_clause, pvalue_text
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
-from ..views.resolve import paired_models
+from ..views.resolve import check_paired, paired_models
 from ..views.selections import Selection, parse_selection
 from .resampling import PredictionSampler, RowSampler, Sampler, refuse_options_of_rows
 from .sampler_choice import choose_sampler
@@ -234,6 +234,7 @@ def compare(
         options["lens"] = lens
     refuse_options_of_rows(chosen, options)
     given = paired_models(y_true, models, sample_weight, pos_label)
+    check_paired(given)
     check_same_rows(y_true, {"where": where})
     _check_same_rows(where, given)
     samplers = {name: PredictionSampler(parse_selection(where, p), cluster=cluster) for name, p in given.items()}

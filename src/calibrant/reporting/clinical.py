@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 from ..clinical.performance import one_event, summarize
 from ..errors import CalibrantError
 from ..figures.decision_curves import DecisionCurve, decision_curve
@@ -27,16 +25,13 @@ def clinical_part(p: Predictions, settings: Settings, outcome: str) -> Clinical:
     draws = max(settings.n_resamples, least_resamples(level))
     summary = summarize(p, lens, "loess", level, draws, seed, outcome=outcome or None)
     groups: list[Subgroup] = []
-    several = 0
-    if p.groups is not None:
-        for grouping, place, rows in islice(groups_of(p), MOST_SUBGROUPS):
-            part = summarize(p.take(rows), lens, "loess", level, 0, 0)
-            found = tuple(part[id] for id in BRIEF)
-            groups.append(Subgroup(str(grouping.labels[place]), part.n, part.events, found))
-        several = sum(1 for _ in groups_of(p))
+    parts = [] if p.groups is None else list(groups_of(p))
+    for grouping, place, rows in parts[:MOST_SUBGROUPS]:
+        part = summarize(p.take(rows), lens, "loess", level, 0, 0)
+        groups.append(Subgroup(str(grouping.labels[place]), part.n, part.events, tuple(part[id] for id in BRIEF)))
     notes = summary.notes
-    if several > len(groups):
-        notes = (*notes, f"{len(groups)} of {several} subgroups are shown; validate_by_group has all of them")
+    if len(parts) > len(groups):
+        notes = (*notes, f"{len(groups)} of {len(parts)} subgroups are shown; validate_by_group has all of them")
     return Clinical(
         summary,
         flexible_calibration_curve(view, level=level),

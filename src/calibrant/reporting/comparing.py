@@ -7,16 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
-from ..errors import ArgumentError, CalibrantError, ShapeError
+from ..errors import ArgumentError, CalibrantError
 from ..inference.comparison import Comparison, compare
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..recalibration.choosing import rows_summing_to_one
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords, unknown_keyword
-from ..views.resolve import paired_models
+from ..views.resolve import check_paired, paired_models
 from .building import Report, build
 from .content import ComparedDifference, ComparedMetric
 from .forms import Document
@@ -28,7 +26,7 @@ from .settings import Settings
 from .tables import side_table
 from .verdict import ALPHA
 from .weaknesses import adjust_known
-from .wording import mean_name, rate_name
+from .wording import mean_name, metric_name, rate_name
 
 COMPARED = ("nll", "brier", "smece", "ece")
 MOST_MODELS = 10
@@ -212,7 +210,7 @@ def compare_reports(
     >>> y, good = [0, 1] * 100, [0.2, 0.8] * 100
     >>> found = compare_reports(y, {"good": good, "flat": [0.5] * 200}, metrics=["brier"])
     >>> found.sentence
-    'good has the lowest brier, 0.04000 (difference from flat significant).'
+    'good has the lowest Brier score, 0.04000 (difference from flat significant).'
     """
     for keyword, value in options.items():
         if keyword not in OPTIONS:
@@ -232,7 +230,7 @@ def compare_models(models: Mapping[str, Predictions], settings: Settings, more: 
     """Compare named predictions on the same rows; `more` are further parameters that the provenance states."""
     if not 2 <= len(models) <= MOST_MODELS:
         raise ArgumentError("y_prob", f"expected from 2 to {MOST_MODELS} sets of predictions; got {len(models)}")
-    _check_same_rows(models)
+    check_paired(models)
     reports = tuple(build(p, replace(settings, title=name, metadata={}), dict(more)) for name, p in models.items())
     compared, notes = _differences(models, settings)
     return ReportComparison(
@@ -247,26 +245,6 @@ def compare_models(models: Mapping[str, Predictions], settings: Settings, more: 
         outcome=reports[0].outcome,
         metadata=settings.metadata,
     )
-
-
-def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
-    """Raise where the rows of two models differ."""
-    (first, one), *others = parts.items()
-    for name, other in others:
-        if (other.n, other.k, other.kind) != (one.n, one.k, one.kind):
-            raise ShapeError(
-                "y_prob",
-                f"{first!r} has {one.n} rows of {one.k} classes ({one.kind}) and {name!r} has {other.n} of {other.k} ({other.kind})",
-                "models are compared on the same rows",
-            )
-        for what in ("labels", "soft", "weight"):
-            mine, theirs = getattr(one, what), getattr(other, what)
-            if (mine is None) != (theirs is None) or (mine is not None and not np.array_equal(mine, theirs)):
-                raise ArgumentError(
-                    "y_true",
-                    f"the {'weights' if what == 'weight' else 'labels'} of {first!r} and {name!r} differ; models are compared on "
-                    "the same rows in the same order",
-                )
 
 
 def _sides(reports: tuple[Report, ...]) -> tuple[Side, ...]:
@@ -307,7 +285,7 @@ def _differences(parts: Mapping[str, Predictions], settings: Settings) -> tuple[
         f"{name} has an infinite loss: {excluded_outcomes(parts[name]) or 'its differences cannot be tested'}."
         for name in infinite
     ]
-    return compared, [*notes, *(f"{metric.id}: {metric.note}." for metric in compared if metric.note)]
+    return compared, [*notes, *(f"{metric.name}: {metric.note}." for metric in compared if metric.note)]
 
 
 def _compared(parts: Mapping[str, Predictions], metric: Metric, settings: Settings, n_resamples: int) -> ComparedMetric:
@@ -364,5 +342,5 @@ def _best(metrics: tuple[ComparedMetric, ...]) -> str:
         if main is not metrics[0]
         else []
     )
-    reason = f" The {metrics[0].id} of {', '.join(infinite)} is infinite." if infinite else ""
-    return f"{best} has the lowest {main.id}, {number(main.values[best])} (difference {', '.join(others)}).{reason}"
+    reason = f" The {metric_name(metrics[0].id)} of {', '.join(infinite)} is infinite." if infinite else ""
+    return f"{best} has the lowest {metric_name(main.id)}, {number(main.values[best])} (difference {', '.join(others)}).{reason}"

@@ -35,7 +35,7 @@ from .tables import (
 )
 from .templates import environment
 from .verdict import recalibration_sentence
-from .wording import event_of, level_text, mean_name, plain_id, rate_name
+from .wording import event_of, level_text, mean_name, plain_id, rate_name, remark
 
 if TYPE_CHECKING:
     from .building import Report
@@ -47,8 +47,19 @@ ALWAYS_SHOWN = ("dropped because of missing values", "from a sketch")
 TILES = {"ece": "calibration error (ECE)", "brier": "Brier score", "auroc": "discrimination (AUROC)"}
 # Longer names of events are cut in axis titles.
 EVENT_LENGTH = 32
-# SHA-256 of the script that these versions of vl-convert bundle.
-DRAWING_LIBRARIES = {"1.9.0": "373b1f84072b31010f15ceb787be6b415c53936411aae267c8c2b2b6ccde46e7"}
+# The charts of a page, and the parameters that its script sets.
+PAGE_CHARTS: dict[str, dict[str, Any]] = {
+    "lines": {"xTitle": "", "yTitle": "", "logit": False},
+    "scores": {},
+    "feature": {"xTitle": ""},
+}
+# By the version of vl-convert: the address of Vega inside it, and the SHA-256 of Vega with the compiled charts.
+DRAWING_LIBRARIES = {
+    "1.9.0": (
+        "https://cdn.jsdelivr.net/npm/vega@6.2.0/+esm",
+        "db8ada051d7c1cd3f5b6d9fb38192cdec453d0d93f64bf0bcc4051c95947649f",
+    )
+}
 
 
 def render_report(report: Report) -> str:
@@ -166,17 +177,24 @@ def _static(name: str) -> str:
 
 @cache
 def _drawing_library() -> str:
-    """Return Vega-Embed with its dependencies as one script, after their licences, which a page that is shared must have.
+    """Return Vega, the charts compiled for it and the interpreter of its expressions, after the licences, which a page that is shared must have.
 
     Bundling takes seconds, so that the user's cache keeps the script of the versions in `DRAWING_LIBRARIES`.
     """
     import vl_convert
 
-    def bundle() -> str:
-        return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-
     version = vl_convert.__version__  # type: ignore[attr-defined]
-    return _static("licences.js") + cached_text(f"vega-embed-{version}.js", DRAWING_LIBRARIES.get(version), bundle)
+    address, sum_ = DRAWING_LIBRARIES.get(version, (None, None))
+
+    def bundle() -> str:
+        # Vega-Embed is half as large again and of no use here, but the only library that every version can bundle.
+        vega = f"import {{View, parse}} from '{address}'; window.vega = {{View, parse}};"
+        library = vl_convert.javascript_bundle(vega if address else "window.vega = vegaEmbed.vega;")
+        charts = {name: vl_convert.vegalite_to_vega(chart(name, {}, **params)) for name, params in PAGE_CHARTS.items()}
+        return f"{library}\nwindow.calibrantCharts = {json.dumps(charts, separators=(',', ':'))};\n"
+
+    library = cached_text(f"vega-{version}.js", sum_, bundle)
+    return f"{_static('licences.js')}{library}{_static('interpreter.js')}"
 
 
 def script_text(text: str) -> str:
@@ -217,33 +235,28 @@ def _page_data(sides: Overlay, reports: Sequence[Report]) -> dict[str, Any]:
     first = reports[0]
     assert first.charts is not None
     diagrams = first.features.diagrams if first.features is not None and len(reports) == 1 else ()
-    lenses = [f"class:{each.name}" if each.lens == "class" else each.lens for each in sides.lenses]
-    texts = [chart_texts(first, lens) for lens in lenses]
+    keys = [f"class:{each.name}" if each.lens == "class" else each.lens for each in sides.lenses]
+    drawn = sides.to_dict()
+    for lens, key in zip(drawn["lenses"], keys, strict=True):
+        lens["mean"], lens["rate"] = _titles(key, first.outcome)
+    # The axes that name them follow the selected lens.
+    texts = chart_texts(first, "") | {"mean": "{mean}", "rate": "{rate}"}
     return {
-        **sides.to_dict(),
+        **drawn,
         "weighted": first.charts.weight_kind == "importance",
         "level": level_text(first.diagram.level or 0.95),
         "outcome": shown(first.outcome),
-        "titles": [{name: with_titles(name, each) for name in (*DIAGRAMS, *FURTHER)} for each in texts],
+        "titles": {name: with_titles(name, texts) for name in (*DIAGRAMS, *FURTHER)},
         "diagram": first.diagram.kind,
         "logit": first.diagram.scale == "logit",
         "features": [{"name": shown(each.feature), "data": chart_rows(each)} for each in diagrams],
-        "charts": {
-            "lines": chart("lines", {}, xTitle="", yTitle="", logit=False),
-            "scores": chart("scores", {}),
-            "feature": chart("feature", {}, xTitle=""),
-        },
     }
 
 
 def chart_texts(report: Report, lens: str) -> dict[str, str]:
     """Return what the titles of the charts name: both axes of the reliability diagram, and facts of the report."""
     mean, rate = _titles(lens, report.outcome)
-    smooth = (
-        "Kernel regression of the outcome on the score"
-        if report.clinical is None
-        else "Loess of the outcome on the risk"
-    )
+    smooth = remark("kernel" if report.clinical is None else "loess")
     level, least = level_text(report.diagram.level or 0.95), str(report.diagram.min_rows)
     return {"mean": mean, "rate": rate, "smooth": smooth, "level": level, "min_rows": least}
 

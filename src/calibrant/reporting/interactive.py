@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..binning.rules import BinningRule, EqualWidth
 from ..binning.table import binomial_interval
 from ..errors import CalibrantError, LensError
+from ..evaluation.header import class_shares
 from ..figures.base import least_rows
 from ..figures.decision_curves import decision_curve
 from ..figures.decompositions import isolines
@@ -303,12 +304,7 @@ def _largest_classes(source: Predictions) -> tuple[list[tuple[str, View]], str]:
     if source.kind != "multiclass":
         return [], ""
     views = views_of(source, "classwise")
-    if source.labels is not None:
-        mass = np.bincount(source.labels, source.weight, source.k)
-    else:
-        assert source.soft is not None
-        mass = np.asarray(source.soft.sum(axis=0) if source.weight is None else source.weight @ source.soft)
-    largest = np.argsort(-mass, kind="stable").tolist()
+    largest = np.argsort(-np.array(class_shares(source)), kind="stable").tolist()
     names = [str(name) for name in (range(source.k) if source.classes is None else source.classes)]
     kept = [(names[code], view) for code in sorted(largest[:MAX_CLASSES]) if isinstance(view := views[code], View)]
     return kept, named_left_out("class", [names[code] for code in largest[MAX_CLASSES:]])

@@ -28,7 +28,7 @@ from ..util.progress import track
 from .content import MetricRow, Metrics
 from .recalibration import excluded_outcomes, row_count
 from .settings import Settings
-from .wording import static_texts
+from .wording import metric_name, remark, static_texts
 
 T = TypeVar("T")
 
@@ -245,13 +245,12 @@ def _too_long(metric: Metric, p: Predictions, options: dict[str, Any], n_resampl
 def _notes(rows: tuple[MetricRow, ...], late: list[Metric], p: Predictions, n_resamples: int) -> list[str]:
     notes = []
     if late:
-        notes.append(f"Left out because they would take too long for {p.n:,} rows: {', '.join(m.id for m in late)}.")
-    for note in dict.fromkeys(row.note for row in rows if row.note):
-        ids = ", ".join(row.id for row in rows if row.note == note)
-        notes.append(f"{ids}: {note}.")
-    if any(row.pvalue is not None for row in rows):
         notes.append(
-            "The conclusion rests on one test that was chosen in advance. The p-values of this table are not adjusted for multiple "
-            f"testing, and simulated p-values cannot fall below {1 / (n_resamples + 1):.2g}."
+            f"Left out because they would take too long for {p.n:,} rows: {', '.join(metric_name(m.id) for m in late)}."
         )
+    for note in dict.fromkeys(row.note for row in rows if row.note):
+        names = ", ".join(row.name for row in rows if row.note == note)
+        notes.append(f"{names}: {note}.")
+    if any(row.pvalue is not None for row in rows):
+        notes.append(remark("metric_tests", least=1 / (n_resamples + 1)))
     return notes

@@ -17,7 +17,7 @@ from ..recalibration.choosing import Recalibration, recalibrate, rows_summing_to
 from ..recalibration.methods import METHODS
 from ..recalibration.scores import Scores
 from .content import CalibratorTable
-from .wording import static_texts
+from .wording import remark, static_texts
 
 FOLDS = 5
 # The cost of fitting grows faster than the number of rows; more rows would not change the choice.
@@ -25,10 +25,6 @@ MOST_ROWS, MOST_ENTRIES, LEAST_ROWS = 100_000, 250_000, 5_000
 # Rows that are named where the log loss is infinite.
 NAMED_ROWS = 5
 MEASURE, TEST = "smece", "ecce_mad"
-SHARE = (
-    "Error removed: 1 - smECE after / smECE before recalibration, on held-out data. The smECE of a perfectly calibrated model is above "
-    "0 in a finite sample, so this estimate is conservative."
-)
 
 
 def sampled_rows(n: int, most: int, seed: int) -> NDArray[np.intp]:
@@ -111,10 +107,7 @@ def excluded_outcomes(p: Predictions) -> str:
     listed = ", ".join(f"{row:,}" for row in rows[:NAMED_ROWS].tolist())
     more = ", ..." if len(rows) > NAMED_ROWS else ""
     which = f"row {listed} has" if len(rows) == 1 else f"{len(rows):,} rows ({listed}{more}, counted from 0) have"
-    return (
-        f"{which} a predicted probability of 0 for the observed outcome; recalibrate, or average more trees or neighbours, so that no "
-        "probability is 0 or 1, and compare by the Brier score"
-    )
+    return remark("excluded", which=which)
 
 
 def calibrators_of(chosen: Recalibration, folds: int) -> CalibratorTable:
@@ -167,4 +160,4 @@ def _notes(chosen: Recalibration, part: Predictions, p: Predictions) -> list[str
         notes.append("Rows given with a count stay together in one fold.")
     if chosen.note:
         notes.append(chosen.note[0].upper() + chosen.note[1:] + ".")
-    return [*notes, SHARE] if chosen.method != "none" else notes
+    return [*notes, remark("removed")] if chosen.method != "none" else notes

@@ -25,7 +25,7 @@ from .content import (
 )
 from .verdict import rounded_up
 from .weaknesses import place_name
-from .wording import lens_text, level_text, mean_name, plain_id, rate_name
+from .wording import lens_text, level_text, mean_name, metric_name, plain_id, rate_name, remark, without_ids
 
 if TYPE_CHECKING:
     from ..evaluation.subgroups import Subgroups
@@ -137,7 +137,7 @@ def metric_table(rows: Sequence[MetricRow], level: float | None, outcome: str, n
     def meaning(meaning: str, caution: str, reason: str) -> str:
         if reason:
             return f"No value: {reason}"
-        return f"{meaning} Caution: {caution}." if caution else meaning
+        return without_ids(f"{meaning} Caution: {caution}." if caution else meaning)
 
     columns = (
         text_column("group", "group"),
@@ -151,12 +151,8 @@ def metric_table(rows: Sequence[MetricRow], level: float | None, outcome: str, n
         text_column("lens", "evaluated on", lambda lens: lens_text(lens, outcome)),
         text_column("meaning caution reason", "meaning", meaning),
     )
-    text = (
-        "P-values refer to the null hypothesis that the predicted probabilities are calibrated; the value expected under it is in the "
-        "column by chance."
-    )
     sampling = "" if level is None else "Confidence intervals describe the sampling variation of the rows. "
-    return Table("metrics", columns, rows, sampling + text)
+    return Table("metrics", columns, rows, sampling + remark("metrics"))
 
 
 def judgement(found: bool | None, gap: float, lens: str) -> str:
@@ -170,10 +166,7 @@ def judgement(found: bool | None, gap: float, lens: str) -> str:
 
 def places_found(weaknesses: Weaknesses) -> str:
     """State how many subsets were tested, and how many have a significant gap."""
-    return (
-        f"Subsets examined: {weaknesses.looked_at:,}, tested: {weaknesses.tested:,}, with a statistically significant gap: {weaknesses.found:,} "
-        f"(level {weaknesses.alpha:g}, p-values adjusted by {weaknesses.correction.capitalize()}'s method)."
-    )
+    return remark("places", method=weaknesses.correction.capitalize(), **vars(weaknesses))
 
 
 def subset_table(weaknesses: Weaknesses, outcome: str, entries: Sequence[Weakness]) -> Table:
@@ -191,10 +184,7 @@ def subset_table(weaknesses: Weaknesses, outcome: str, entries: Sequence[Weaknes
         Column("adjusted", "adjusted p-value", chance_cell),
         text_column("found gap lens", "result", judgement),
     )
-    text = (
-        f"The gap is {mean} minus {rate}, in percentage points. Sorted by weighted gap (gap times share of the rows)."
-    )
-    return Table("weak", columns, entries, text, "found")
+    return Table("weak", columns, entries, remark("subsets", mean=mean, rate=rate), "found")
 
 
 def calibrator_table(calibrators: CalibratorTable) -> Table:
@@ -208,18 +198,14 @@ def calibrator_table(calibrators: CalibratorTable) -> Table:
         rows.append({"method": each.method, **values, **(chosen if each.method == calibrators.method else other)})
     columns = (
         text_column("method", "calibration method", plain_id),
-        Column("loss", f"{calibrators.loss} (lower is better)", number),
+        Column("loss", f"{metric_name(calibrators.loss)} (lower is better)", number),
         Column("gain", "gain", number),
         interval_column("low high", calibrators.level),
         Column("ece", "held-out ECE", number),
         Column("removed", "error removed", lambda share: percent(share, 0)),
         text_column("remark", "remark"),
     )
-    text = (
-        f"Cross-validation with {calibrators.folds} folds on {calibrators.rows:,} rows: each row is evaluated by a calibrator fitted on the other "
-        "folds. Gain: loss without minus loss with the calibrator."
-    )
-    return Table("calibrators", columns, rows, text, "chosen")
+    return Table("calibrators", columns, rows, remark("calibrators", **vars(calibrators)), "chosen")
 
 
 def changes_table(changes: BeforeAfter) -> Table:
@@ -240,20 +226,16 @@ def changes_table(changes: BeforeAfter) -> Table:
 
 def difference_table(metrics: Iterable[ComparedMetric], level: float) -> Table:
     """Return the differences between the metrics of models."""
-    rows = [{"id": metric.id, **vars(each)} for metric in metrics for each in metric.differences]
+    rows = [{"metric": metric.name, **vars(each)} for metric in metrics for each in metric.differences]
     columns = (
-        text_column("id", "metric"),
+        text_column("metric", "metric"),
         text_column("first second", "difference", lambda first, second: f"{first} minus {second}"),
         Column("difference", "value", number),
         interval_column("low high", level),
         Column("adjusted", "adjusted p-value", chance_cell),
         text_column("found", "result", SIGNIFICANCE.__getitem__),
     )
-    text = (
-        "Every resample uses the same rows for all. A negative difference means that the first has the lower value, which is better for "
-        "an unsigned metric with ideal value 0. P-values are adjusted for the number of differences of a metric by Holm's method."
-    )
-    return Table("differences", columns, rows, text, "found")
+    return Table("differences", columns, rows, remark("differences"), "found")
 
 
 def side_table(sides: Sequence[Side], outcome: str) -> Table:
@@ -269,29 +251,23 @@ def side_table(sides: Sequence[Side], outcome: str) -> Table:
         Column("rate", "rate" if mixed else rate_name(lens, outcome), percent),
         Column("gap", "gap", points),
         Column("adjusted", "adjusted p-value", chance_cell),
-        Column("detectable", "minimum detectable effect", _detectable),
+        Column(
+            "detectable", "minimum detectable effect", lambda least: "-" if least is None else rounded_up(100 * least)
+        ),
         text_column("found", "miscalibration", SIGNIFICANCE.__getitem__),
     )
     about = f"Evaluated on: {lens_text(lens, outcome)}. " if lens else ""
-    text = (
-        f"{about}Gaps are in percentage points. P-values are adjusted for multiple testing by Holm's method. The "
-        "minimum detectable effect is the mean gap that the test detects with a power of at least 80%."
-    )
-    return Table("sides", columns, sides, text)
-
-
-def _detectable(effect: float | None) -> str:
-    return "-" if effect is None else rounded_up(100 * effect)
+    return Table("sides", columns, sides, remark("sides", about=about))
 
 
 def value_table(reports: Sequence[Report], level: float) -> Table:
     """Return the metrics of several reports, one column for each metric."""
-    ids = dict.fromkeys(row.id for report in reports for row in report.metrics.all_rows)
+    names = {row.id: row.name for report in reports for row in report.metrics.all_rows}
     rows = [
-        {**dict.fromkeys(ids), "title": report.title, **{row.id: row for row in report.metrics.all_rows}}
+        {**dict.fromkeys(names), "title": report.title, **{row.id: row for row in report.metrics.all_rows}}
         for report in reports
     ]
-    columns = (text_column("title", "model"), *(Column(id, id, _value_with_interval) for id in ids))
+    columns = (text_column("title", "model"), *(Column(id, name, _value_with_interval) for id, name in names.items()))
     return Table("values", columns, rows, f"Each metric on all rows, with its {level_text(level)} interval.")
 
 
@@ -310,23 +286,19 @@ def summary_table(summary: ClinicalSummary) -> Table:
     return Table("clinical", (text_column("group", "group"), *columns), rows)
 
 
-def benefit_rows(curve: DecisionCurve) -> list[dict[str, Any]]:
-    """Return the net benefit of the model and of treating all at each threshold."""
-    (model,) = curve.curves
-    columns = {"threshold": curve.threshold, "model": model.net_benefit, "low": model.low, "high": model.high}
-    columns["treat_all"] = curve.treat_all.net_benefit
-    return [dict(zip(columns, map(float, row), strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
 def benefit_table(curve: DecisionCurve) -> Table:
-    """Return the decision curve at every fifth per cent."""
+    """Return the net benefit of the model and of treating all at every fifth per cent."""
+    (model,) = curve.curves
+    rows = np.column_stack([curve.threshold, model.net_benefit, model.low, model.high, curve.treat_all.net_benefit])
+    names = ("threshold", "model", "low", "high", "treat_all")
     columns = (
         Column("threshold", "threshold", number),
         Column("model", "net benefit", number),
         interval_column("low high", curve.level),
         Column("treat_all", "treat all", number),
     )
-    return Table("benefit", columns, [row for row in benefit_rows(curve) if round(100 * row["threshold"]) % 5 == 0])
+    shown = [dict(zip(names, row, strict=True)) for row in rows.tolist() if round(100 * row[0]) % 5 == 0]
+    return Table("benefit", columns, shown)
 
 
 def subgroup_table(groups: Sequence[Subgroup]) -> Table:

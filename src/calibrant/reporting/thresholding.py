@@ -6,12 +6,7 @@ from ..decision.thresholds import ThresholdChoice, choose_threshold
 from ..errors import CalibrantError, WeightsNotSupportedError
 from ..input.predictions import Predictions
 from .content import Threshold
-
-NOTES = (
-    "The guarantee holds for new data from the same source, if these data were used neither to train nor to recalibrate the model. "
-    "Estimate the accuracy at the threshold on separate data.",
-    "It refers to the probabilities evaluated here: after recalibration, choose the threshold again on the calibrated probabilities.",
-)
+from .wording import remark
 
 
 def find_threshold(p: Predictions, accuracy: float, guarantee: float) -> Threshold:
@@ -45,7 +40,7 @@ def find_threshold(p: Predictions, accuracy: float, guarantee: float) -> Thresho
         reason = "exact guarantees are not available with importance weights"
     except CalibrantError as error:
         reason = error.problem
-    return threshold_of(choice, choice, guarantee, reason, NOTES)
+    return threshold_of(choice, choice, guarantee, reason, (remark("guarantee"), remark("recalibrated")))
 
 
 def threshold_of(

@@ -15,7 +15,7 @@ from .specs import image_of
 from .tables import Column, Table, amount, pvalue_cell, text_column
 from .templates import environment
 from .timeline_charts import LINES, NARROW, WIDE, timeline_spec
-from .wording import lens_text, mean_name, rate_name
+from .wording import lens_text, mean_name, rate_name, static_texts
 
 
 def write_timeline(path: str | os.PathLike[str], status: MonitorStatus, *, title: str = "Monitor") -> Path:
@@ -90,14 +90,6 @@ def render_timeline(status: MonitorStatus, *, title: str = "Monitor") -> str:
     return page
 
 
-KINDS = {
-    "calibration": "loss of calibration",
-    "change": "change in calibration",
-    "scores": "score drift",
-    "ood": "drift of an out-of-distribution score",
-}
-
-
 class AlarmStory(NamedTuple):
     """Alarms of one kind, group and onset: the first one, and how often it was repeated."""
 
@@ -109,16 +101,16 @@ class AlarmStory(NamedTuple):
 
 def _alarm_stories(status: MonitorStatus) -> list[AlarmStory]:
     """Alarms of one kind and group, one after the other, are one story; the open ones and those of all rows first."""
-    kinds = list(KINDS)
+    kinds = static_texts("texts.toml")["alarms"]
 
     def rank(alarms: list[Alarm]) -> tuple[Any, ...]:
         first = alarms[0]
-        return first.acknowledged, first.group is not None, str(first.group), kinds.index(first.kind)
+        return first.acknowledged, first.group is not None, str(first.group), list(kinds).index(first.kind)
 
     stories = []
     for first, *others in sorted(stories_of(status.alarms), key=rank):
         rows = "all rows" if first.group is None else f"group {first.group}"
-        kind = KINDS[first.kind] if first.score is None else f"{KINDS[first.kind]}, {first.score}"
+        kind = ", ".join(filter(None, [kinds[first.kind], first.score]))
         again = ""
         if others:
             times = "once" if len(others) == 1 else f"{len(others)} times"

@@ -26,7 +26,7 @@ from ..views.view import View
 from .content import CalibratorTable, Direction, FeatureGaps, Verdict, Weakness, Weaknesses
 from .interactive import shown
 from .weaknesses import place_name
-from .wording import event_of, lens_text, level_text, percents, sentence
+from .wording import event_of, lens_text, level_text, metric_name, percents, remark, sentence
 
 ALPHA, POWER = 0.05, 0.8
 # Below this variance of the number of events the normal approximation of the minimum detectable effect is not used.
@@ -37,10 +37,6 @@ EXTREME = 2.0
 MOST_EXACT = 500
 # Consistent against any form of miscalibration, without bins, and with a known null distribution.
 TEST = "ecce_mad"
-TEST_NAME = (
-    "maximum absolute cumulative difference of scores and outcomes (ecce_mad); null hypothesis: the labels follow the predicted "
-    "probabilities"
-)
 
 
 @dataclass(frozen=True)
@@ -207,7 +203,7 @@ def _tested(views: list[View], lens: str, seed: int) -> Tested:
         which = f"for each of {len(results)} {'cuts' if lens == 'ordinal' else 'classes'}, with Bonferroni correction"
     pvalue = combine_pvalues([each.pvalue for each in results], "bonferroni")
     least = len(results) * best.least_pvalue
-    return Tested(lens, best.statistic, pvalue, least, f"{TEST_NAME}, {which}; {best.null_distribution}")
+    return Tested(lens, best.statistic, pvalue, least, f"{remark('test')}, {which}; {best.null_distribution}")
 
 
 def _mean(view: View, outcome: str) -> Mean:
@@ -358,10 +354,7 @@ def _reach(reach: float | None, mean: Mean | None, tested: Tested) -> list[str]:
         return ["With so few rows or events only large differences are detectable."] if few else []
     same = mean is not None and mean.lens == tested.lens
     which = "" if same else " of the mean predicted probability and the observed rate of the positive class"
-    return [
-        f"The test detects a difference{which} of {rounded_up(100 * reach)} percentage points or more with at least 80% power; "
-        "smaller differences may go undetected."
-    ]
+    return [remark("detectable", which=which, reach=rounded_up(100 * reach))]
 
 
 def rounded_up(value: float) -> str:
@@ -381,12 +374,12 @@ def recalibration_sentence(calibrators: CalibratorTable) -> str:
     if calibrators.reason or len(tried) < 2:
         return ""
     if calibrators.method == "none":
-        return f"No calibration method of the {len(tried) - 1} tried reliably improves the held-out {calibrators.loss}."
+        return f"No calibration method of the {len(tried) - 1} tried reliably improves the held-out {metric_name(calibrators.loss)}."
     name = calibrators.description[:1].upper() + calibrators.description[1:]
     chosen = next(entry for entry in tried if entry.method == calibrators.method)
     removed = calibrators.error_removed
     if removed is None or removed <= 0:
-        return f"{name} lowers the held-out {calibrators.loss}, but not the smECE."
+        return f"{name} lowers the held-out {metric_name(calibrators.loss)}, but not the smECE."
     sure = chosen.low > 0
     change = f"smECE {number(calibrators.before, 2)} to {number(calibrators.after, 2)}"
     if calibrators.pvalue_after is not None:

@@ -17,7 +17,7 @@ from ..util.results import number
 from ..views.lenses import shared_name, single_event
 from ..views.view import View
 from .content import Weakness, Weaknesses
-from .wording import LENSES, lens_text
+from .wording import lens_text
 
 Floats = NDArray[np.float64]
 Kind = Literal["class", "at most", "predicted", "group", "range"]
@@ -87,7 +87,7 @@ def find_weaknesses(
     ]
     entries.sort(key=lambda entry: (-entry.weighted_gap, entry.kind, entry.name))
     about = lens_text(shared_name(views), outcome)
-    if about == LENSES["binary"]:
+    if about == lens_text("binary"):
         about = "the probability of the positive class"
     reasons = [entry.test.removeprefix("none: ") for entry in entries if entry.found is None]
     untested = [

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from ..metrics.registry import catalogue
 from ..util.results import percent
 
 if TYPE_CHECKING:
@@ -14,19 +16,20 @@ if TYPE_CHECKING:
 
 # The side of the diagonal on which a point lies; whether the difference is significant is another question.
 ABOVE, BELOW = "predicted > observed", "predicted < observed"
-LENSES = {
-    "binary": "positive class",
-    "top_label": "top label",
-    "classwise": "each class against the rest",
-    "ordinal": "cumulative probabilities of ordered classes",
-    "canonical": "all class probabilities",
-}
+# Words that begin the name of a metric and keep their capital inside a sentence, beside acronyms and single letters.
+PROPER = ("Brier", "Brownian", "Cox", "Dawid", "Hosmer", "Huber", "Kolmogorov", "Laplace", "Sanders", "Spiegelhalter")
 
 
 @cache
 def static_texts(name: str) -> dict[str, Any]:
     """Return a file of texts by their names."""
     return tomllib.loads((files(__package__) / "static" / name).read_text(encoding="utf-8"))
+
+
+def remark(name: str, **facts: Any) -> str:
+    """Return a text that stands beside a table or in the conclusion, with facts of the report."""
+    text: str = static_texts("texts.toml")["remarks"][name]
+    return text.format_map(facts)
 
 
 def event_of(lens: str, outcome: str = "") -> str:
@@ -47,7 +50,7 @@ def lens_text(lens: str, outcome: str = "") -> str:
     ('P(churn)', 'P(cat)', 'top label', 'rank:2')
     """
     event = event_of(lens, outcome)
-    return f"P({event})" if event else LENSES.get(lens, plain_id(lens))
+    return f"P({event})" if event else static_texts("texts.toml")["lenses"].get(lens, plain_id(lens))
 
 
 def mean_name(lens: str) -> str:
@@ -94,6 +97,26 @@ def level_text(value: float) -> str:
     ('95%', '97.5%')
     """
     return f"{100 * value:g}%"
+
+
+def metric_name(id: str) -> str:
+    """Return the name of a metric inside a sentence.
+
+    >>> metric_name("nll"), metric_name("brier")
+    ('negative log likelihood', 'Brier score')
+    """
+    name = catalogue[id].name
+    first = re.split(r"\W", name)[0]
+    return name if first in PROPER or not first[1:].islower() else name[0].lower() + name[1:]
+
+
+def without_ids(text: str) -> str:
+    """Return a text of the catalogue with the names of metrics in place of their identifiers.
+
+    >>> without_ids("depends less on the width than `ece`")
+    'depends less on the width than expected calibration error'
+    """
+    return re.sub("`([^`]*)`", lambda match: metric_name(match[1]) if match[1] in catalogue else match[1], text)
 
 
 def plain_id(id: str) -> str:

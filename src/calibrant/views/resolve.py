@@ -92,6 +92,26 @@ def paired_models(
     return on_same_rows(parts)
 
 
+def check_paired(parts: Mapping[str, Predictions]) -> None:
+    """Raise where the rows, labels or weights of two models differ, which could not be compared row by row."""
+    (first, one), *others = parts.items()
+    for name, other in others:
+        if (other.n, other.k, other.kind) != (one.n, one.k, one.kind):
+            raise ShapeError(
+                "y_prob",
+                f"{first!r} has {one.n} rows of {one.k} classes ({one.kind}) and {name!r} has {other.n} of {other.k} ({other.kind})",
+                "models are compared on the same rows",
+            )
+        for what in ("labels", "soft", "weight"):
+            mine, theirs = getattr(one, what), getattr(other, what)
+            if (mine is None) != (theirs is None) or (mine is not None and not np.array_equal(mine, theirs)):
+                raise ArgumentError(
+                    "y_true",
+                    f"the {'weights' if what == 'weight' else 'labels'} of {first!r} and {name!r} differ; models are compared on "
+                    "the same rows in the same order",
+                )
+
+
 def _kind(source: Any) -> str:
     return "sketch" if isinstance(source, Summary) else "view"
 

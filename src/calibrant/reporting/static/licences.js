@@ -1,4 +1,4 @@
-/*! The script below draws the charts. It consists of the following libraries, as vl-convert-python bundles them.
+/*! The script below draws the charts. It consists of those of the following libraries that vl-convert-python bundles for it.
 
 Vega, Vega-Lite, Vega-Embed, Vega-Themes, Vega-Tooltip and packages of Vega (BSD-3-Clause):
 Copyright (c) 2015-2023, University of Washington Interactive Data Lab. All rights reserved.

@@ -153,8 +153,12 @@
     ];
   }
 
-  /** Names of the axes of a chart under the selected lens. */
-  const titles = (name) => data.titles[state.lens][name];
+  /** What is written beside a chart; its axes may name the mean score and the observed rate of the selected lens. */
+  function titles(name) {
+    const named = (text) => text.replace(/^\{(mean|rate)\}$/, (_, key) => data.lenses[state.lens][key]);
+    const { x, y, ...others } = data.titles[name];
+    return { ...others, x: named(x), y: named(y) };
+  }
 
   // ---- the page ------------------------------------------------------------------------------------------------------
 
@@ -285,15 +289,21 @@
   const nothingFromOutside = { load: blocked, sanitize: blocked, http: blocked, file: blocked };
 
   async function draw(kind, id, sources, signals = {}) {
-    drawn[id] = null; // is being drawn
+    const spec = structuredClone(window.calibrantCharts[kind]);
+    const rows = Object.fromEntries(visible(sources));
+    for (const source of spec.data) if (source.name in rows) source.values = rows[source.name];
+    for (const signal of spec.signals) if (signal.name in signals) signal.value = signals[signal.name];
     // Expressions are interpreted, not compiled, so that the content security policy need not allow eval.
-    const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, tooltip: tip, loader: nothingFromOutside };
-    const spec = structuredClone(data.charts[kind]);
-    const found = Object.fromEntries(visible(sources));
-    for (const part of spec.layer) part.data.values = found[part.data.name];
-    for (const param of spec.params) if (param.name in signals) param.value = signals[param.name];
-    drawn[id] = (await window.vegaEmbed(element(id), spec, options)).view;
+    const runtime = window.vega.parse(spec, {}, { ast: true });
+    drawn[id] = new window.vega.View(runtime, {
+      expr: window.expressionInterpreter,
+      renderer: "svg",
+      container: element(id),
+      tooltip: tip,
+      loader: nothingFromOutside,
+    });
     drawn.last = drawn[id].runAsync();
+    await drawn.last;
   }
 
   function choose(id, texts, chosen) {
