@@ -9,9 +9,10 @@ import pytest
 from scipy.stats import ks_2samp
 
 import calibrant as cal
-from calibrant.inference import cells as cells_module
-from calibrant.inference.cells import BIN_CELLS, CellSampler, changes, grids
-from calibrant.inference.resampling import RowSampler, choose_sampler
+from calibrant.inference import sampler_choice
+from calibrant.inference.cells import BIN_CELLS, CellSampler
+from calibrant.inference.resampling import RowSampler
+from calibrant.inference.sampler_choice import Trial, changes, choose_sampler, grids
 from tests.calling import call
 
 Arrays = tuple[np.ndarray, np.ndarray]
@@ -181,18 +182,18 @@ def test_how_far_cells_change_a_metric() -> None:
 def test_more_samples_tell_where_the_first_ones_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     y, p = rows("spread", 30_000)
     asked: list[int] = []
-    measured = cells_module.Trial._measured
+    values = Trial.values
 
-    def counting(self: Any, number: int, tried: list[CellSampler]) -> list[list[float]]:
-        asked.append(number)
-        return measured(self, number, tried)
+    def counting(self: Trial, sampler: Any, pilots: int) -> Any:
+        asked.append(pilots)
+        return values(self, sampler, pilots)
 
-    monkeypatch.setattr(cells_module.Trial, "_measured", counting)
+    monkeypatch.setattr(Trial, "values", counting)
     data = cal.Predictions(y, p)
     choose_sampler([(cal.ece, {})], data, exact=False)
     assert asked == []
     choose_sampler([(cal.ecce_l2, {})], data, exact=False)
-    assert asked == [0, 1, 2]
+    assert set(asked) == {sampler_choice.PILOTS}
     asked.clear()
     choose_sampler([(cal.ece_em, {})], data, False, "rows")
-    assert max(asked) == cells_module.MOST_PILOTS - 1
+    assert max(asked) == sampler_choice.MOST_PILOTS

@@ -14,7 +14,8 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.inference.cells import DistinctSampler, has_few_scores
-from calibrant.inference.resampling import RowSampler, choose_sampler
+from calibrant.inference.resampling import RowSampler
+from calibrant.inference.sampler_choice import choose_sampler
 from calibrant.inference.seeds import generator
 from calibrant.metrics.cumulative.distributions import bridge_survival
 from calibrant.views.view import View

@@ -11,7 +11,8 @@ import pytest
 import calibrant as cal
 from calibrant.inference.cells import CellSampler
 from calibrant.inference.intervals import quantiles
-from calibrant.inference.resampling import RowSampler, choose_sampler
+from calibrant.inference.resampling import RowSampler
+from calibrant.inference.sampler_choice import choose_sampler
 from tests.calling import call, raises
 
 from .test_assess import B

@@ -10,7 +10,8 @@ import pytest
 import calibrant as cal
 from calibrant.inference import inversion
 from calibrant.inference.inversion import Entries, entries_of
-from calibrant.inference.resampling import PredictionSampler, choose_sampler
+from calibrant.inference.resampling import PredictionSampler
+from calibrant.inference.sampler_choice import choose_sampler
 from calibrant.inference.simultaneous import values_of_labels
 
 

@@ -153,8 +153,8 @@ def test_simulated_labels_are_the_same_with_and_without_kept_cumulative_probabil
         paths = PredictionSampler(p).paths
         assert paths is not None
         for b in range(4):
-            kept = draw_labels(p, p.probs, generator(1, b), paths)
-            assert kept.tolist() == draw_labels(p, p.probs, generator(1, b)).tolist()
+            kept = draw_labels(p, p.probs, [generator(1, b)], paths)
+            assert kept.tolist() == draw_labels(p, p.probs, [generator(1, b)]).tolist()
     assert PredictionSampler(predictions("plain")).paths is None
 
 

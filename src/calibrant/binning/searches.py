@@ -131,7 +131,7 @@ def _narrow(most: Array, first: int, fit: Callable[[Array, Array], Array]) -> Ar
     low, high, now = np.ones(len(most), np.int64), most.copy(), np.minimum(first, most)
     while (is_open := (low != high) | (now != high)).any():
         fits = now == 1
-        asked = np.flatnonzero(is_open & ~fits)
+        (asked,) = (is_open & ~fits).nonzero()
         fits[asked] = fit(asked, now[asked])
         low, high = np.where(is_open & fits, now, low), np.where(is_open & ~fits, now - 1, high)
         middle = np.rint(low + (high - low) / 2).astype(np.int64)
@@ -147,9 +147,8 @@ def search_together(paths: Sequence[tuple[Array, Array]]) -> Array:
     that the searches try at the same time are tried in one pass over all data sets.
     """
     stacked = _StackedPaths(paths)
-    levels = np.array([np.count_nonzero(weight[1:] != weight[:-1]) for weight, _ in paths])
-    enough = np.flatnonzero(stacked.total >= FEWEST_ROWS)
-    most = np.minimum(np.rint(stacked.total / 10).astype(np.int64), np.minimum(levels, 100))[enough]
+    (enough,) = (stacked.total >= FEWEST_ROWS).nonzero()
+    most = np.minimum(np.rint(stacked.total / 10).astype(np.int64), np.minimum(stacked.levels, 100))[enough]
     counts = np.zeros(len(paths), np.int64)
     counts[enough] = _narrow(most, 10, lambda some, numbers: stacked.fit(enough[some], numbers))
     return counts
@@ -159,31 +158,39 @@ class _StackedPaths:
     """Rows and events up to each distinct score of several data sets, one after the other."""
 
     def __init__(self, paths: Sequence[tuple[Array, Array]]) -> None:
-        self.total = np.array([int(weight[-1]) for weight, _ in paths])
-        sizes = [len(weight) for weight, _ in paths]
-        starts = np.cumsum(sizes) - sizes
+        weights, outcomes = zip(*paths, strict=True)
+        sizes = np.array(list(map(len, weights)))
+        starts = sizes.cumsum() - sizes
+        weight, self.outcome = np.concatenate(weights), np.concatenate(outcomes)
+        self.total = weight[starts + sizes - 1].astype(np.int64)
+        # The first place with the weight of a further score.
+        new = np.zeros(len(weight), np.bool_)
+        new[1:] = weight[1:] != weight[:-1]
+        new[starts] = False
+        self.levels = np.add.reduceat(new, starts, dtype=np.int64)
         # Scores after the last row are left out.
-        self.ends = starts + [int(weight.searchsorted(weight[-1])) + 1 for weight, _ in paths]
-        self.base = np.cumsum(self.total + 1) - self.total - 1
-        self.weight = np.concatenate([weight for weight, _ in paths]) + np.repeat(self.base, sizes)
-        self.outcome = np.concatenate([outcome for _, outcome in paths])
+        self.ends = np.maximum(np.maximum.reduceat(np.arange(len(weight)) * new, starts), starts) + 1
+        self.base = (self.total + 1).cumsum() - self.total - 1
+        self.weight = weight + self.base.repeat(sizes)
 
     def fit(self, numbers: Array, counts: Array) -> Array:
         """Whether every bin of equal mass of each of these views has enough rows, and rates do not decrease."""
-        own = np.repeat(np.arange(len(numbers)), counts)
+        own = np.arange(len(numbers)).repeat(counts)
         view, count = numbers[own], counts[own]
-        bin_number = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)
+        bin_number = np.arange(len(own)) - (counts.cumsum() - counts).repeat(counts)
         least = -(-bin_number * self.total[view] // count)
-        cuts = np.searchsorted(self.weight, self.base[view] + least)
+        cuts = self.weight.searchsorted(self.base[view] + least)
         full = cuts < self.ends[view] - 1
         full[1:] &= (cuts[1:] != cuts[:-1]) | (own[1:] != own[:-1])
         cuts, own, view = cuts[full], own[full], view[full]
-        is_last = np.append(own[1:] != own[:-1], True)[: len(own)]
-        ends = np.where(is_last, self.ends[view] - 1, np.append(cuts[1:], 0)[: len(own)])
+        goes_on = own[1:] == own[:-1]
+        ends = self.ends[view] - 1
+        np.copyto(ends[:-1], cuts[1:], where=goes_on)
         size = self.weight[ends] - self.weight[cuts]
         rate = (self.outcome[ends] - self.outcome[cuts]) / size
-        falls = np.append(False, (own[1:] == own[:-1]) & ~(rate[1:] - rate[:-1] >= -SAME))[: len(own)]
-        return np.asarray(np.bincount(own, (size < FEWEST_ROWS) | falls, len(numbers)) == 0)
+        fails = size < FEWEST_ROWS
+        fails[1:] |= goes_on & ~(rate[1:] - rate[:-1] >= -SAME)
+        return np.asarray(np.bincount(own, fails, len(numbers)) == 0)
 
 
 def cross_validated(view: View, rule: Any) -> int:

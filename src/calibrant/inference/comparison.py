@@ -21,7 +21,8 @@ from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import check_paired, paired_models
 from ..views.selections import Selection, parse_selection
-from .resampling import PredictionSampler, RowSampler, Sampler, choose_sampler, refuse_options_of_rows
+from .resampling import PredictionSampler, RowSampler, Sampler, refuse_options_of_rows
+from .sampler_choice import choose_sampler
 from .seeds import seed_of
 from .simultaneous import resampled_values
 

@@ -32,13 +32,13 @@ from .null_samples import prepare_test, read_source, simulated_null
 from .resampling import (
     PredictionSampler,
     Sampler,
-    choose_sampler,
     clusters_of,
     few_groups,
     refuse_options_of_rows,
     value_of,
-    view_keywords,
+    views_of_metric,
 )
+from .sampler_choice import choose_sampler
 from .seeds import seed_of
 from .simultaneous import resampled_values
 
@@ -272,7 +272,7 @@ def interval(
     check_whole(n_resamples, "n_resamples")
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     refuse_options_of_rows(chosen, options)
-    views = chosen.views(source, **view_keywords(chosen, options))
+    views = views_of_metric(chosen, source, options)
     own = own_intervals(chosen, chosen.arguments(options))
     value = value_of(chosen, views, value_options(options))
     view = views[0]

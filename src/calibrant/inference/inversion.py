@@ -10,7 +10,7 @@ upper limit. Each limit is therefore the widest of two shapes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -23,10 +23,10 @@ from ..metrics.forms import Binned
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..views.view import VectorView, View, sigmoid
-from .cells import Same, shared
+from .cells import shared, shared_numbers
 from .metric_tests import TestInput
 from .pvalues import compared_with_draws
-from .resampling import PredictionSampler, Resamples, RowSampler, Sampler, view_keywords
+from .resampling import PredictionSampler, Resamples, RowSampler, Sampler, views_of_metric
 from .simultaneous import population_values, values_of_labels
 
 Floats = NDArray[np.float64]
@@ -95,10 +95,9 @@ class Entries:
 
     def sums(self, values: Floats, cell: Places | None = None) -> Floats:
         """Sums over the rows of each cell."""
-        cell = self.cell if cell is None else cell
-        there = cell >= 0
-        weight = np.broadcast_to(values, cell.shape)[there]
-        return np.asarray(np.bincount(cell[there], weight, int(cell.max()) + 1), np.float64)
+        place = (self.cell if cell is None else cell) + 1
+        each = values.repeat(place.shape[1] // values.shape[1])
+        return np.asarray(np.bincount(place.ravel(), each)[1:], np.float64)
 
     def smooth(self) -> Shape:
         """Offset that is linear in the log-odds, in the direction of a logistic recalibration; a change of temperature for exclusive events."""
@@ -113,17 +112,18 @@ class Entries:
 
     def _recalibration(self) -> Floats:
         """The direction of a ridge regression of the outcomes on the log-odds."""
-        centre = np.average(self.logit, weights=np.broadcast_to(self.weight, self.logit.shape))
-        spread = float(np.std(self.logit)) or 1.0
-        line = np.stack([np.ones(self.logit.shape), (self.logit - centre) / spread])
+        logit = self.logit.ravel()
+        weight = np.broadcast_to(self.weight, self.logit.shape).ravel()
+        centre = np.average(logit, weights=weight)
+        spread = float(logit.std()) or 1.0
+        line = np.array([np.ones(len(logit)), (logit - centre) / spread])
         slope = np.zeros(2)
         for _ in range(8):
-            chance = self.shifted(np.tensordot(slope, line, 1))
-            score = np.tensordot(line, self.weight * (self.outcome - chance), 2) - slope
-            weighted = line * (self.weight * chance * (1 - chance))
-            step = np.linalg.solve(np.tensordot(weighted, line, ((1, 2), (1, 2))) + np.eye(2), score)
+            chance = sigmoid(logit + slope @ line)
+            score = line @ (weight * (self.outcome.ravel() - chance)) - slope
+            step = np.linalg.solve(line * (weight * chance * (1 - chance)) @ line.T + np.eye(2), score)
             slope = slope + step * min(1.0, 1.0 / float(np.abs(step).max() or 1.0))
-        direction = np.tensordot(slope, line, 1)
+        direction = (slope @ line).reshape(self.logit.shape)
         size = math.sqrt(float(np.mean(direction**2)))
         return direction / size if size > 0 else np.ones(self.logit.shape)
 
@@ -159,7 +159,7 @@ class Entries:
         """Offset of the log-odds in few terms (all, slope, class, cell), each added where its residual is significant among all terms."""
         columns = np.broadcast_to(np.arange(self.cell.shape[1]), self.cell.shape)
         partitions = [self.cell, columns] if len(columns) else [self.cell]
-        centred = self.logit - np.average(self.logit)
+        centred = self.logit - self.logit.mean()
         offset = np.zeros(self.logit.shape)
         count = sum(int(cell.max()) + 1 for cell in partitions) + 1
         least = math.sqrt(2 * math.log(count))
@@ -167,19 +167,17 @@ class Entries:
             chance = self.shifted(offset)
             residual, information = self.weight * (self.outcome - chance), self.weight * chance * (1 - chance)
             variance = self.square * chance * (1 - chance)
-            score, noise = np.sum(residual * centred), np.sum(variance * centred**2)
-            best = (
-                _ratio(np.array([score]), np.array([noise]))[0],
-                centred * score / (np.sum(information * centred**2) + 1),
-            )
+            score, noise = float(np.vdot(residual, centred)), float(np.vdot(variance, centred**2))
+            deviation = abs(score) / math.sqrt(noise) if noise > 0 else 0.0
+            best = deviation, centred * (score / (float(np.vdot(information, centred**2)) + 1))
             for cell in partitions:
-                total = self.sums(residual, cell)
-                deviation = _ratio(total, self.sums(variance, cell))
-                place = int(np.argmax(deviation))
-                if deviation[place] > best[0]:
+                total, noises = self.sums(residual, cell), self.sums(variance, cell)
+                deviations = np.divide(np.abs(total), np.sqrt(noises), out=np.zeros(len(total)), where=noises > 0)
+                place = int(deviations.argmax())
+                if deviations[place] > best[0]:
                     inside = cell == place
-                    step = total[place] / (np.sum(information, where=inside) + 0.5)
-                    best = deviation[place], np.where(inside, np.clip(step, -1.0, 1.0), 0.0)
+                    step = total[place] / (float(information[inside].sum()) + 0.5)
+                    best = float(deviations[place]), inside * min(max(step, -1.0), 1.0)
             if term and best[0] <= least:
                 break
             offset = offset + best[1]
@@ -199,11 +197,6 @@ def _polynomial(x: Floats, y: Floats, weight: Floats, degree: int) -> Callable[[
         return total
 
     return value
-
-
-def _ratio(total: Floats, variance: Floats) -> Floats:
-    """Absolute sums in units of their standard deviation."""
-    return np.divide(np.abs(total), np.sqrt(variance), out=np.zeros(len(total)), where=variance > 0)
 
 
 def entries_of(sampler: Sampler, metric: Metric, options: dict[str, Any]) -> Entries:
@@ -254,7 +247,7 @@ def _cells_of_vectors(
     sampler: PredictionSampler, metric: Metric, options: dict[str, Any], shape: tuple[int, ...]
 ) -> Places | None:
     """The bins of a metric of whole vectors; None where it has none."""
-    views = metric.views(sampler.predictions, **view_keywords(metric, options))
+    views = views_of_metric(metric, sampler.predictions, options)
     view = views[0]
     form = metric.form(view, metric.arguments(options)) if len(views) == 1 and isinstance(view, VectorView) else None
     if not isinstance(form, Binned) or shape[1] == 1 or view.n != shape[0]:
@@ -282,14 +275,11 @@ class Deviations:
     shape: Shape
     sign: int = 1
 
-    def opposite(self) -> Deviations:
-        """Deviations in the opposite direction."""
-        return replace(self, sign=-self.sign)
-
-    def sampler(self, step: int) -> Sampler:
+    @cached_property
+    def sampler(self) -> Callable[[int], Sampler]:
         """The sampler of labels that deviate by a step."""
 
-        def make() -> Sampler:
+        def make(step: int) -> Sampler:
             chance, own = self.shape(self.sign * 2.0 ** (step / 2)), self.own.chance
             if own.ndim == 1:
                 chance = chance[:, 0]
@@ -298,7 +288,7 @@ class Deviations:
             return self.own.with_chance(chance)
 
         size = COPIES_OF_CHANCE * 8 * self.own.chance.size
-        return shared(("deviation", Same(self.own), self.name, self.cells, self.sign, step), make, size)
+        return shared_numbers(("deviation", self.own, self.name, self.cells, self.sign), make, size)
 
     def resamples(self, step: int, count: int, seed: int) -> Resamples:
         """Labels that deviate by a step; what is added to the seed of the test is different for all shapes and steps."""
@@ -350,19 +340,6 @@ class Inversion:
     known_errors: dict[At, float] = field(default_factory=dict, init=False)
     known_samples: dict[At, Sample] = field(default_factory=dict, init=False)
 
-    @property
-    def sets(self) -> int:
-        """Sets of labels that are simulated for each error."""
-        return max(FEWEST_SETS, self.test.n_resamples // SHARE_OF_SETS)
-
-    @property
-    def metric(self) -> Metric:
-        return self.test.metric
-
-    @property
-    def value(self) -> float:
-        return self.test.statistic
-
     @cached_property
     def mean(self) -> float:
         """Mean of the values for calibrated predictions."""
@@ -375,9 +352,9 @@ class Inversion:
 
     def limits(self) -> tuple[float, float]:
         """Lower and upper limit; an estimate that is not negative lies between them. The lower is 0 unless the test rejects."""
-        entries = entries_of(self.sampler, self.metric, self.options)
+        entries = entries_of(self.sampler, self.test.metric, self.options)
         # The smooth shape does not depend on the cells, so that metrics share it.
-        smooth = shared(("smooth", Same(self.sampler)), entries.smooth)
+        smooth = shared(("smooth", self.sampler), entries.smooth)
         shapes = {"smooth": smooth, "spread": entries.spread()}
         events = [float(np.sum(entries.weight * part)) for part in (entries.outcome, 1 - entries.outcome)]
         if entries.chance.shape[1] == 1 and min(events) < FEW_EVENTS:
@@ -392,39 +369,41 @@ class Inversion:
         ]
         found = dict(zip(shapes, self._limits(deviations), strict=True))
         few = [found.get("smooth"), found.pop("selected", None)]
-        low = max(min([self.value, *(each.low for each in few if each)]), 0.0) if rejects else 0.0
-        high = max([self.value, *(each.high for each in found.values() if each)])
-        return low, min(high, max(self.metric.range[1], self.value))
+        low = max(min([self.test.statistic, *(each.low for each in few if each)]), 0.0) if rejects else 0.0
+        high = max([self.test.statistic, *(each.high for each in found.values() if each)])
+        return low, min(high, max(self.test.metric.range[1], self.test.statistic))
 
     def errors(self, asked: Sequence[At]) -> list[float]:
         """The errors of deviating labels; where soft labels have none, the mean of estimates above that of calibrated predictions."""
-        for some in self._missing(asked, self.known_errors):
-            values = population_values(self.metric, self.options, [shape.sampler(step) for shape, step in some])
-            self.known_errors.update(zip(some, values.tolist(), strict=True))
-        undefined = [at for at in asked if math.isnan(self.known_errors[at])]
-        for at, sample in zip(undefined, self.samples(undefined), strict=True):
-            self.known_errors[at] = sample.mean - self.mean if len(sample.values) else 0.0
-        return [self.known_errors[at] for at in asked]
+        known = self.known_errors
+        for some in self._parts([at for at in asked if at not in known]):
+            values = population_values(self.test.metric, self.options, [shape.sampler(step) for shape, step in some])
+            known.update(zip(some, values.tolist(), strict=True))
+            undefined = [some[place] for place in np.flatnonzero(np.isnan(values))]
+            for at, sample in zip(undefined, self.samples(undefined), strict=True):
+                known[at] = sample.mean - self.mean if len(sample.values) else 0.0
+        return [known[at] for at in asked]
 
     def samples(self, asked: Sequence[At]) -> list[Sample]:
         """Estimates from deviating labels."""
-        for some in self._missing(asked, self.known_samples):
-            drawn = [shape.resamples(step, self.sets, self.test.seed) for shape, step in some]
-            values = values_of_labels(self.metric, self.options, drawn)
-            self.known_samples.update(zip(some, Sample.of_lines(values), strict=True))
-        return [self.known_samples[at] for at in asked]
+        known, sets = self.known_samples, max(FEWEST_SETS, self.test.n_resamples // SHARE_OF_SETS)
+        for some in self._parts([at for at in asked if at not in known]):
+            drawn = [shape.resamples(step, sets, self.test.seed) for shape, step in some]
+            known.update(
+                zip(some, Sample.of_lines(values_of_labels(self.test.metric, self.options, drawn)), strict=True)
+            )
+        return [known[at] for at in asked]
 
-    def _missing(self, asked: Sequence[At], known: Mapping[At, Any]) -> list[Sequence[At]]:
-        """What is not known yet, some at a time if there are many probabilities."""
-        missing = [at for at in asked if at not in known]
+    def _parts(self, asked: list[At]) -> Iterable[list[At]]:
+        """Some deviations at a time, if there are many probabilities."""
         most = max(1, MOST_ENTRIES // self.sampler.chance.size)
-        return [missing[start : start + most] for start in range(0, len(missing), most)]
+        return (asked[start : start + most] for start in range(0, len(asked), most)) if asked else ()
 
     def _limits(self, shapes: list[Deviations]) -> list[Limits | None]:
         """The limits for each shape of deviations; None where it has no error."""
         errors = self.errors([(shape, step) for step in (0, LAST_STEP) for shape in shapes])
         # Errors of one side may be those of the opposite deviations.
-        shapes = [shape if error > 0 else shape.opposite() for shape, error in zip(shapes, errors, strict=False)]
+        shapes = [shape if error > 0 else replace(shape, sign=-1) for shape, error in zip(shapes, errors, strict=False)]
         steps = [
             [(shape, step) for step in range(largest - STEPS + 1, largest + 1)]
             for shape, largest in zip(shapes, self._largest(shapes), strict=True)
@@ -435,22 +414,22 @@ class Inversion:
     def _largest(self, shapes: list[Deviations]) -> list[int]:
         """The step of each shape whose estimates exceed the observed value clearly, or which has the largest possible error."""
         possible = [0.99 * error for error in self.errors([(shape, LAST_STEP) for shape in shapes])]
-        target = max(max(self.value - self.mean, 0.0) + (REACH + 1) * self.deviation, 1e-6)
+        target = max(max(self.test.statistic - self.mean, 0.0) + (REACH + 1) * self.deviation, 1e-6)
         steps = self._first_steps(shapes, [min(target, own) for own in possible])
         waiting = list(range(len(shapes)))
         for _ in range(STEPS):
             self.samples([(shapes[i], step) for i in waiting for step in range(steps[i] - STEPS + 1, steps[i] + 1)])
-            waiting = [i for i in waiting if not self._reaches((shapes[i], steps[i]), possible[i])]
+            largest = [(shapes[i], steps[i]) for i in waiting]
+            reached = [
+                len(sample.values) < 2
+                or error >= possible[i]
+                or sample.mean - REACH * max(sample.deviation, self.deviation / 2) >= self.test.statistic
+                for i, sample, error in zip(waiting, self.samples(largest), self.errors(largest), strict=True)
+            ]
+            waiting = [i for i, is_reached in zip(waiting, reached, strict=True) if not is_reached]
             for i in waiting:
                 steps[i] += 1
         return steps
-
-    def _reaches(self, at: At, possible: float) -> bool:
-        """Whether estimates exceed the observed value clearly, or the error is the largest possible one."""
-        (sample,), (error,) = self.samples([at]), self.errors([at])
-        if len(sample.values) < 2 or error >= possible:
-            return True
-        return sample.mean - REACH * max(sample.deviation, self.deviation / 2) >= self.value
 
     def _first_steps(self, shapes: list[Deviations], targets: list[float]) -> list[int]:
         """A step of each shape whose error is at least its target and that of the step before is not; mostly errors increase, nearly in proportion."""
@@ -478,7 +457,7 @@ class Inversion:
         errors, values, means, deviations = zip(*kept, strict=True)
         top, alpha = max(errors), self.test.alpha
         x, weight = np.array([0.0, *errors]) / top, np.array([NULL_WEIGHT, *(1.0 for _ in errors)])
-        distinct = len(set(np.round(x, 2).tolist())) - 1
+        distinct = len(set(x.round(2).tolist())) - 1
         excess = np.array([self.mean, *means]) - np.array([0.0, *errors])
         bias = _polynomial(x, excess, weight, min(3, distinct))
         spread = _polynomial(x, np.array([self.deviation, *deviations]), weight, min(2, distinct))
@@ -490,12 +469,13 @@ class Inversion:
 
         every = np.repeat(errors, [len(own) for own in values])
         residuals = np.sort(standardised(np.concatenate(values), every))
-        grid = np.linspace(0, top, GRID + 1)[1:]
-        place = standardised(self.value, grid)
-        below = np.searchsorted(residuals, place, side="right") / len(residuals)
-        above = 1 - np.searchsorted(residuals, place, side="left") / len(residuals)
+        grid = np.arange(1, GRID + 1) * (top / GRID)
+        grid[-1] = top
+        place = standardised(self.test.statistic, grid)
+        below = residuals.searchsorted(place, side="right") / len(residuals)
+        above = 1 - residuals.searchsorted(place, side="left") / len(residuals)
         # From the one-sided test of an error of 0 to equal tails.
-        apart = np.clip((grid + bias(grid / top) - self.mean) / (APART * self.deviation), 0, 1)
+        apart = ((grid + bias(grid / top) - self.mean) / (APART * self.deviation)).clip(0, 1)
         low, high = grid[above >= alpha * (1 - apart / 2)], grid[below >= apart * alpha / 2]
         # A shape that never reaches the observed value says nothing about the smallest error.
         return Limits(float(low[0]) if len(low) else math.inf, float(high[-1]) if len(high) else 0.0)

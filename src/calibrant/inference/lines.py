@@ -22,10 +22,11 @@ from ..metrics.forms import Path
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..views.view import View
-from .cells import CellSampler, Same, shared
+from .cells import CellSampler, shared
 from .resampling import Resamples, RowSampler, batches
 from .seeds import generators
 
+Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Tables = Callable[[Floats, Floats], BinTable]
@@ -66,7 +67,8 @@ class Lines:
         tables = self._tables()
         if tables is None:
             return None
-        return np.concatenate([self.metric.values_of_tables(tables(*sums), self.keywords) for sums in self.sums()])
+        values = [self.metric.values_of_tables(tables(*sums), self.keywords) for sums in self.sums()]
+        return np.asarray(self.metric.finished(np.concatenate(values), self.keywords))
 
     def _tables(self) -> Tables | None:
         """The tables of resamples; None where the metric does not depend on these alone, or bins are neither fixed nor of equal mass."""
@@ -88,29 +90,35 @@ class Lines:
     @cached_property
     def order(self) -> Indices:
         """The scores of the sampler in increasing order."""
-        return np.argsort(self.sampler.score, kind="stable")
+        return self.sampler.score.argsort(kind="stable")
 
     @cached_property
     def score(self) -> Floats:
         """Scores in increasing order."""
         return self.sampler.score[self.order]
 
-    def sums(self) -> Iterator[tuple[Floats, ...]]:
-        """Weight of each score, and of its events, for some resamples at a time."""
-        return batches(self.samples, max(1, LINE_ENTRIES // len(self.score)), self._drawn)
+    def sums(self) -> Iterator[tuple[Floats, Floats]]:
+        """Weight of each score, in one line where outcomes alone are resampled, and of its events, for some resamples at a time."""
+        for *weight, events in batches(self.samples, max(1, LINE_ENTRIES // len(self.score)), self._drawn):
+            yield weight[0] if weight else self.weight, events.astype(np.float64)
 
-    def _drawn(self, sample: Resamples, numbers: range) -> tuple[Floats, Floats]:
+    @cached_property
+    def weight(self) -> Floats:
+        """Weight of each score in the data."""
+        return self.sampler.sums((), "population")[0][:, self.order].astype(np.float64)
+
+    def _drawn(self, sample: Resamples, numbers: range) -> tuple[Array, ...]:
         """The sums of some resamples, which metrics share where they are small."""
 
         sampler = sample.sampler
         assert isinstance(sampler, (RowSampler, CellSampler))
 
-        def make() -> tuple[Floats, Floats]:
-            pairs = [sampler.sums(rng, sample.draws) for rng in generators(sample.seed, numbers)]
-            weight, events = (np.array(part, np.float64)[:, self.order] for part in zip(*pairs, strict=True))
-            return weight, events
+        def make() -> tuple[Array, ...]:
+            weight, events = sampler.sums(generators(sample.seed, numbers), sample.draws)
+            events = events[:, self.order]
+            return (events,) if sample.draws == "outcomes" else (weight.astype(np.float64)[:, self.order], events)
 
-        key = "lines", Same(sample.sampler), sample.draws, sample.seed, numbers
+        key = "lines", sample.sampler, sample.draws, sample.seed, numbers
         size = 16 * sample.size * len(self.score)
         return shared(key, make) if size <= SHARED_LINES else make()
 
@@ -118,18 +126,26 @@ class Lines:
         """The tables of resamples: products with the membership of the scores in the bins."""
         view, score = self.sampler.view, self.score
         like = bin_table(view, rule)
-        cell, _ = rule.cells(View(score, np.zeros(len(score), np.uint8), lens=view.lens, classes=view.classes))
-        members = np.zeros((len(score), len(like)))
-        members[np.arange(len(score)), cell] = 1
+
+        def make() -> Floats:
+            cell, _ = rule.cells(View(score, np.zeros(len(score), np.uint8), lens=view.lens, classes=view.classes))
+            members = np.zeros((len(score), len(like)))
+            members[np.arange(len(score)), cell] = 1
+            return members
+
+        members = shared(("members", view, rule), make, 8 * len(score) * len(like))
 
         def tables(weight: Floats, events: Floats) -> BinTable:
             parts = (weight, events, weight * score, weight * score - events)
-            return tables_of_sums(like, view.weight_kind, *(part @ members for part in parts))
+            weight, events, score_sum, excess = [part @ members for part in parts]
+            weight, score_sum = (np.broadcast_to(part, events.shape) for part in (weight, score_sum))
+            return tables_of_sums(like, view.weight_kind, weight, events, score_sum, excess)
 
         return tables
 
     def _equal_mass_tables(self, bins: int | None, weight: Floats, events: Floats) -> BinTable:
         """The tables of resamples with so many bins, or as many as a search finds."""
+        weight = np.broadcast_to(weight, events.shape)
         lines = SortedLines(self.score, weight, events)
         if bins is None:
             counts = search_together(list(zip(lines.weight, lines.events, strict=True)))
@@ -180,8 +196,9 @@ class SortedLines:
         high = self.score[np.take_along_axis(last, np.maximum(cuts[:, 1:] - 1, 0), 1)]
         high[np.take_along_axis(self.weight, cuts[:, 1:], 1) >= self.total[:, None]] = 1.0
         low = np.column_stack([np.zeros(len(high)), high[:, :-1]])
-        paths = (self.weight, self.events, self.score_sum, self.excess)
-        weight, events, score_sum, excess = (np.diff(np.take_along_axis(path, cuts, 1)) for path in paths)
+        at = cuts + np.arange(len(cuts))[:, None] * self.weight.shape[1]
+        paths = [path.ravel()[at] for path in (self.weight, self.events, self.score_sum, self.excess)]
+        weight, events, score_sum, excess = [path[:, 1:] - path[:, :-1] for path in paths]
         rows = weight.astype(np.int64)
         return BinTable(low, high, rows, weight, events, score_sum, excess, weight, self.total, kind)
 

@@ -14,17 +14,17 @@ from ..metrics.registry import Metric
 from ..views.lenses import Lens, value_options
 from ..views.resolve import Source as AnySource
 from ..views.view import Summary, VectorView, View
-from .cells import Draws, Same, shared
+from .cells import Draws, shared
 from .metric_tests import NULL_DRAWS, TestInput, usual_side
 from .resampling import (
     ROW_BY_ROW,
     Sampler,
-    choose_sampler,
     refuse_options_of_rows,
     value_of,
     values_on_resamples,
-    view_keywords,
+    views_of_metric,
 )
+from .sampler_choice import choose_sampler
 from .simultaneous import resampled_values
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ def prepare_test(
     seed: int,
 ) -> TestInput:
     """What a test of a metric reads."""
-    views = metric.views(source, **view_keywords(metric, options))
+    views = views_of_metric(metric, source, options)
     if metric.id == "mean_confidence":
         problem = "mean_confidence does not depend on the labels, so that no outcome could be significant"
         raise ArgumentError("metric", problem, "use 'esce' or 'accuracy'")
@@ -77,7 +77,7 @@ def simulated_null(
         sampler = choose_sampler([(metric, options)], source, exact, draws)
         return draw_null([(metric, options)], sampler, asked, draws)[:, 0], sampler.unit
 
-    key = "null", metric.id, tuple(sorted(options.items())), Same(source), draws, exact, asked.n_resamples, asked.seed
+    key = "null", metric.id, tuple(sorted(options.items())), source, draws, exact, asked.n_resamples, asked.seed
     return shared(key, simulate)
 
 

@@ -19,20 +19,20 @@ from ..metrics.kernel.laplace import laplace_pair_sums
 from ..metrics.kernel.pairs import Kernel, as_points, choose_kernel, cloud_of, one_column, own_order
 from ..metrics.registry import Metric
 from ..views.view import VectorView
-from .cells import Same, shared
+from .cells import shared
 from .replicates import many
-from .resampling import PredictionSampler, Resamples, label_lines, multiplicities, view_keywords
+from .resampling import PredictionSampler, Resamples, label_lines, multiplicities, view_keywords, views_of_metric
 from .seeds import generator
 
 Floats = NDArray[np.float64]
 OPTIONS = ("kernel", "distance", "bandwidth")
 
-# Rows of a tile of pairs: 32 MB, large enough for efficient matrix products.
-TILE = 2048
+# Rows of a tile of pairs: 2 MB, small enough for the processor cache, where each set of labels adds it up.
+TILE = 512
 # Tiles of this many bytes are kept for the next resamples.
 MOST_KEPT = 1 << 26
-# Entries of the multiplicities held at a time, and of lines of residuals.
-COUNT_ENTRIES, LINE_ENTRIES = 1 << 23, 1 << 18
+# Entries of the multiplicities held at a time, of lines of residuals, and of sums over the rows of each label.
+COUNT_ENTRIES, LINE_ENTRIES, LABEL_ENTRIES = 1 << 23, 1 << 18, 1 << 21
 
 
 class Crowd(NamedTuple):
@@ -95,7 +95,7 @@ def with_width_of_data(metric: Metric, options: dict[str, Any], sampler: Predict
     keywords = {**metric.options, **options}
     if not set(OPTIONS) <= set(metric.options) or keywords["bandwidth"] != "median":
         return options
-    views = metric.views(sampler.predictions, **view_keywords(metric, options))
+    views = views_of_metric(metric, sampler.predictions, options)
     if len(views) > 1 or not isinstance(views[0], VectorView):
         return options
     width = choose_kernel(cloud_of(one_column(views[0])), *(keywords[option] for option in OPTIONS)).width
@@ -106,7 +106,7 @@ def skce_draws(metric: Metric, options: dict[str, Any], samples: Sequence[Resamp
     """Values of `skce_uq` on resamples, equally many of each sampler; None where one-by-one evaluation is as fast."""
     sampler, draws, count, seed = samples[0]
     assert isinstance(sampler, PredictionSampler)
-    views = metric.views(sampler.predictions, **view_keywords(metric, options))
+    views = views_of_metric(metric, sampler.predictions, options)
     if len(views) != 1 or not isinstance(views[0], VectorView) or views[0].lens != "canonical":
         return None
     view, keywords = one_column(views[0]), {**metric.options, **options}
@@ -117,7 +117,7 @@ def skce_draws(metric: Metric, options: dict[str, Any], samples: Sequence[Resamp
         return Crowd.of(view), kernel, number_of_parts(cloud, kernel, keywords["exact"])
 
     chosen = tuple(keywords[option] for option in (*OPTIONS, "exact"))
-    crowd, kernel, parts = shared(("crowd", Same(sampler.predictions), chosen), make)
+    crowd, kernel, parts = shared(("crowd", sampler.predictions, chosen), make)
     if keywords["kernel"] == "exponential" and crowd.points.shape[1] == 1:
         return _values_on_a_line(crowd, kernel, samples)
     if parts == 1:
@@ -126,7 +126,7 @@ def skce_draws(metric: Metric, options: dict[str, Any], samples: Sequence[Resamp
             size = 4 * len(crowd.order) ** 2
             if size > MOST_KEPT:
                 return crowd.tiles(kernel)
-            return shared(("tiles", Same(crowd)), lambda: list(crowd.tiles(kernel)), size)
+            return shared(("tiles", crowd), lambda: list(crowd.tiles(kernel)), size)
 
         if draws == "population":
             chances = (cast(PredictionSampler, sample.sampler).class_chances for sample in samples)
@@ -182,14 +182,13 @@ def _weight_of_pairs(weight: Floats, own_weight: Floats) -> Floats:
 
 def _values_of_chances(crowd: Crowd, tiles: Tiles, chances: list[Floats]) -> Floats:
     """The mean over pairs of different rows with the probabilities of the labels as soft labels, for each of several."""
-    residuals = [chance - crowd.probs for chance in chances]
-    weighted = [crowd.weight[:, None] * residual for residual in residuals]
-    every = np.zeros(len(chances))
-    for a, b, kernel in tiles():
-        times = 1 if a == b else 2
-        every += [times * np.vdot(each[a], kernel @ each[b]) for each in weighted]
-    own = [crowd.own_weight @ np.square(residual).sum(axis=1) for residual in residuals]
-    return np.asarray((every - own) / crowd.weight_of_pairs)
+    residual = np.hstack([chance - crowd.probs for chance in chances])
+    weighted = crowd.weight[:, None] * residual
+    every = -crowd.own_weight @ np.square(residual)
+    for tile in tiles():
+        a, b, kernel = tile
+        every += tile.times * np.einsum("ij,ij->j", weighted[a], kernel @ weighted[b])
+    return np.asarray(every.reshape(len(chances), -1).sum(axis=1) / crowd.weight_of_pairs)
 
 
 def _values_of_labels(crowd: Crowd, tiles: Tiles, labels: NDArray[Any]) -> Floats:
@@ -200,13 +199,16 @@ def _values_of_labels(crowd: Crowd, tiles: Tiles, labels: NDArray[Any]) -> Float
     probs, weight = crowd.probs, crowd.weight
     weighted = weight[:, None] * probs
     near, same = np.zeros(probs.shape), np.zeros(len(labels))
+    step = max(1, LABEL_ENTRIES // (TILE * probs.shape[1]))
+    parts = [slice(start, start + step) for start in range(0, len(labels), step)]
     for tile in tiles():
         a, b, kernel = tile
         near[a] += kernel @ weighted[b]
         if tile.times == 2:
             near[b] += kernel.T @ weighted[a]
         pairs = tile.times * weight[a, None] * kernel * weight[b]
-        same += [_sum_of_equal_labels(pairs, own[a], own[b]) for own in labels]
+        for part in parts:
+            same[part] += _sums_of_equal_labels(pairs, labels[part, a], labels[part, b], probs.shape[1])
     near *= weight[:, None]
     rows = np.arange(len(probs))
     every = same - 2 * near[rows, labels].sum(axis=1) + np.vdot(probs, near)
@@ -214,12 +216,15 @@ def _values_of_labels(crowd: Crowd, tiles: Tiles, labels: NDArray[Any]) -> Float
     return np.asarray((every - own_term) / crowd.weight_of_pairs)
 
 
-def _sum_of_equal_labels(pairs: Floats, first: NDArray[Any], second: NDArray[Any]) -> float:
-    """The sum over the pairs of rows with the same label; the rows of each label are few, so that their pairs are taken label by label."""
-    rows = [
-        np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1]) for labels in (first, second)
-    ]
-    return float(sum(pairs[own[:, None], other].sum() for own, other in zip(*rows, strict=False)))
+def _sums_of_equal_labels(pairs: Floats, first: NDArray[Any], second: NDArray[Any], k: int) -> Floats:
+    """The sums over the pairs of rows with the same label, for each set of labels: first over the rows of each label."""
+    from scipy.sparse import csr_array
+
+    sets, rows = first.shape
+    place = first.T + k * np.arange(sets)
+    members = csr_array((np.ones(place.size), place.ravel(), sets * np.arange(rows + 1)), shape=(rows, sets * k))
+    sums = (members.T.tocsr() @ pairs).reshape(sets, k, -1)
+    return np.asarray(np.take_along_axis(sums, second[:, None].astype(np.intp), 1).sum(axis=(1, 2)))
 
 
 def _values_of_counts(crowd: Crowd, tiles: Tiles, picked: Callable[[int], Floats], count: int) -> Floats:

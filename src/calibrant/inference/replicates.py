@@ -144,21 +144,26 @@ def cumulative(probs: Array) -> Array:
 
 
 def draw_classes(probs: Array, rng: Generator, paths: Array | None = None) -> NDArray[np.intp]:
-    """One class for each row, drawn with its probabilities; `paths` are the cumulative ones, one line per class, where these are known."""
+    """One class for each row, drawn with its probabilities; `paths` as in `choose_classes`."""
+    return choose_classes(probs, rng.random((1, len(probs))), paths)[0].astype(np.intp)
+
+
+def choose_classes(probs: Array, aims: Floats, paths: Array | None = None) -> Array:
+    """The class of each row whose cumulative probability exceeds a uniform number first, for several lines of these.
+
+    `paths` are the cumulative probabilities, one line per class, where these are known.
+    """
     n, k = probs.shape
-    aim = rng.random((n,))
-    if paths is not None:
-        passed = np.empty(n, np.bool_)
-        classes: Array = np.zeros(n, np.uint8 if k <= 255 else np.intp)
-        for path in paths:
-            classes += np.less_equal(path, aim, out=passed)
-        return np.minimum(classes.astype(np.intp), k - 1)
-    labels = np.empty(n, np.intp)
-    step = max(1, (1 << 20) // k)
-    for start in range(0, n, step):
-        part = slice(start, start + step)
-        labels[part] = (cumulative(probs[part]) <= aim[part, None]).sum(axis=1)
-    return np.minimum(labels, k - 1)
+    if paths is None:
+        step = max(1, (1 << 20) // k)
+        parts = [slice(start, start + step) for start in range(0, n, step)]
+        classes = [choose_classes(probs[part], aims[:, part], cumulative(probs[part]).T) for part in parts]
+        return np.concatenate(classes, axis=1)
+    passed = np.empty(aims.shape, np.bool_)
+    number: Array = np.zeros(aims.shape, np.uint8 if k <= 255 else np.intp)
+    for path in paths:
+        number += np.less_equal(path, aims, out=passed)
+    return np.minimum(number, k - 1)
 
 
 def many(work: Callable[[int], Any], count: int) -> list[Any]:

@@ -2,46 +2,40 @@
 
 Resample number b has its own random generator, determined by the seed and b alone. For
 metrics of one score per row, labels of tied scores are simulated together, and many rows are first counted in cells, if these are narrow enough
-for the metric (cells.py): the cost of a resample is then proportional to the number of distinct scores or cells.
+for the metric (sampler_choice.py): the cost of a resample is then proportional to the number of distinct scores or cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.rules import Levels
 from ..errors import ArgumentError, GroupError, WeightsNotSupportedError
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..util.progress import track
-from ..views.lenses import AnyView, has_one_event, value_options
+from ..views.lenses import AnyView, value_options
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
     MANY_COPIES,
     ROW_BYTES,
     CellSampler,
-    DistinctSampler,
     Drawn,
     Draws,
     LabelSampler,
     Plan,
-    Same,
-    accurate_cells,
-    first_cells,
-    has_few_scores,
     one_view,
     shared,
     shared_numbers,
     value_of_resample,
 )
-from .replicates import cumulative, draw_classes, draw_events, draw_rows, many, rows_by_code
+from .replicates import choose_classes, cumulative, draw_events, draw_rows, many, rows_by_code
 from .seeds import generator, generators
 
 Array = NDArray[Any]
@@ -60,8 +54,6 @@ OPTIONS_OF_ROWS = {"proximity": "pass features", "partitions": "pass groups for 
 
 # Cumulative probabilities are kept up to this many entries, 32 MB, and otherwise computed for each simulation.
 MOST_PATHS = 1 << 22
-# Seed of the pilot samples: fixed, so that the choice of cells does not depend on the seed of the user.
-PILOT_SEED = 20_000_003
 
 ROW_BY_ROW = "row by row"
 
@@ -91,29 +83,34 @@ class RowSampler(LabelSampler):
         """The rows with soft labels, the probabilities of their outcomes."""
         return self._drawn(self.view.raw_score, self.chance, slice(None), keep_order=True)
 
-    def _copies(self) -> Drawn:
-        return self._counted(*self.sums(generator(0, 0), "copies"))
-
     @property
     def score(self) -> NDArray[np.float64]:
         """The score of each row."""
         return self.view.score
 
-    def sums(self, rng: Generator, draws: Draws) -> tuple[Array, Array]:
-        """Weight of each row in a resample, and of its events."""
-        view = self.view
+    def sums(self, rngs: Iterable[Generator], draws: Draws) -> tuple[Array, Array]:
+        """Weight of each row, and of its events, one line for each resample; one line for all if rows are not resampled."""
+        weight = self.view.weights
+        if draws == "outcomes" and not self.counts:
+            events = (np.array([rng.random(self.view.n) for rng in rngs]) < self.chance).view(np.uint8)
+            return weight[None], events if self.view.weight is None else events * weight
         if draws == "population":
-            return view.weights, view.weights * self.chance
+            return weight[None], (weight * self.chance)[None]
         if draws == "copies":
-            rows = np.rint(view.weights * MANY_COPIES).astype(np.int64)
+            rows = np.rint(weight[None] * MANY_COPIES).astype(np.int64)
             return rows, np.rint(rows * self.chance).astype(np.int64)
+        pairs = [self._drawn_sums(rng, draws) for rng in rngs]
+        rows, events = map(np.array, zip(*pairs, strict=True))
+        return rows, events
+
+    def _drawn_sums(self, rng: Generator, draws: Draws) -> tuple[Array, Array]:
+        """Weight of each row, and of its events, in one resample of rows or counts."""
+        view = self.view
         if self.counts:
             rows = view.weights.astype(np.int64) if draws == "outcomes" else rng.multinomial(self.total, self.share)
             if draws == "rows":
                 return rows, np.where(view.raw_outcome > 0, rows, 0)
             return rows, draw_events(self.chance.astype(np.float64), rng, rows)
-        if draws == "outcomes":
-            return view.weights, draw_events(self.chance, rng) * view.weights
         drawn = draw_rows(view.n, rng, size=self.size)
         weight = np.bincount(drawn, minlength=view.n) * view.weights
         if draws == "rows":
@@ -122,8 +119,9 @@ class RowSampler(LabelSampler):
 
     def resample(self, rng: Generator, draws: Draws) -> Drawn:
         """Draw rows with their outcomes, outcomes for the rows, or rows and then outcomes."""
-        if self.counts:
-            return self._counted(*self.sums(rng, draws))
+        if self.counts or draws == "copies":
+            (rows,), (positives,) = self.sums([rng], draws)
+            return self._counted(rows, positives)
         view = self.view
         at: Any = slice(None) if draws == "outcomes" else draw_rows(view.n, rng, size=self.size)
         if draws == "rows":
@@ -173,6 +171,7 @@ class PredictionSampler(LabelSampler):
     """Whole rows: labels simulated from the probabilities of all classes, or rows with all their data."""
 
     unit = ROW_BY_ROW
+    is_counted = False
 
     def __init__(self, predictions: Predictions, *, cluster: bool = False, size: int | None = None) -> None:
         if predictions.weight_kind == "counts":
@@ -198,9 +197,17 @@ class PredictionSampler(LabelSampler):
             return self._taken(self.picked(rng))
         p = self.predictions
         if draws == "outcomes":
-            return self.labelled(draw_labels(p, self.chance, rng, self.paths))
+            return self.labelled(self.labels([rng])[0])
         p = p.take(draw_rows(p.n, rng, size=self.size))
-        return self._drawn(p.with_labels(draw_labels(p, p.probs, rng)))
+        return self._drawn(p.with_labels(draw_labels(p, p.probs, [rng])[0]))
+
+    def labelled(self, labels: Array) -> Drawn:
+        """The original rows with these labels."""
+        return self._drawn(self.predictions.with_labels(labels))
+
+    def labels(self, rngs: Iterable[Generator]) -> Array:
+        """Labels simulated for all rows, one line for each generator."""
+        return draw_labels(self.predictions, self.chance, rngs, self.paths)
 
     @property
     def class_chances(self) -> Array:
@@ -214,10 +221,6 @@ class PredictionSampler(LabelSampler):
         p = self.predictions
         several = p.kind == "multiclass" and p.k > 2
         return np.ascontiguousarray(cumulative(self.chance).T) if several and p.probs.size <= MOST_PATHS else None
-
-    def labelled(self, labels: Array) -> Drawn:
-        """The original rows with these labels."""
-        return self._drawn(self.predictions.with_labels(labels))
 
     def picked(self, rng: Generator) -> Array:
         """The row indices of one bootstrap replicate."""
@@ -267,56 +270,14 @@ def clusters_of(rows: Predictions | None) -> list[Array]:
     return parts
 
 
-def draw_labels(p: Predictions, chance: Array, rng: Generator, paths: Array | None = None) -> Array:
-    """One label per row, simulated from these probabilities, in the form of the labels of the predictions."""
+def draw_labels(p: Predictions, chance: Array, rngs: Iterable[Generator], paths: Array | None = None) -> Array:
+    """One label per row, simulated from these probabilities, in the form of the labels of the predictions; one line for each generator."""
     if p.kind == "multilabel" or chance.ndim == 1:
-        return (rng.random(chance.shape) < chance).view(np.uint8)
-    return draw_events(chance[:, 1], rng) if p.k == 2 else draw_classes(chance, rng, paths)
-
-
-def choose_sampler(
-    metrics: list[Plan], source: Predictions | AnyView, exact: bool, draws: Draws = "outcomes"
-) -> Sampler:
-    """Distinct scores where these are few, cells if they are accurate for all metrics, else the rows of one view, or whole rows.
-
-    `draws` states what will be resampled. The choice is the same for an interval and for a judgement of its cost; see `sharing`.
-    """
-    chosen = tuple((Same(metric), tuple(sorted(keywords.items()))) for metric, keywords in metrics)
-    key = "sampler", chosen, Same(source), exact, draws
-    return shared(key, lambda: _choose_sampler(metrics, source, exact, draws))
-
-
-def _choose_sampler(metrics: list[Plan], source: Predictions | AnyView, exact: bool, draws: Draws) -> Sampler:
-    if isinstance(source, VectorView):
-        raise ArgumentError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
-    views = [metric.views(source, **view_keywords(metric, keywords)) for metric, keywords in metrics]
-    first = views[0][0]
-    one = all(has_one_event(v) and v[0] is first for v in views) and isinstance(first, View)
-    scores = all(m.takes == "View" and not m.needs and not m.info.order_dependent for m, _ in metrics)
-    if not (one and scores and isinstance(first, View)):
-        if isinstance(source, View):
-            if not has_one_event([source]):
-                raise ArgumentError("y_true", "a view of flattened classes cannot be resampled", "pass Predictions")
-            return _rows_of(source)
-        return shared(("predictions", Same(source)), lambda: PredictionSampler(source))
-    rows = _rows_of(first)
-    may_count = all(m.counts for m, _ in metrics) and not first.is_soft and first.weight_kind != "importance"
-    if exact or not may_count:
-        return rows
-    most, in_cells = first_cells(metrics), all(m.sketch for m, _ in metrics)
-    if any(isinstance(metric.arguments(keywords).get("rule"), Levels) for metric, keywords in metrics):
-        return DistinctSampler(first)  # cells would merge levels
-    # Where there are more distinct scores than cells, cells are faster.
-    if draws != "rows" and has_few_scores(first) and not (in_cells and len(first.prefix.score) > most):
-        return shared(("distinct", Same(first)), lambda: DistinctSampler(first))
-    if not in_cells or first.n <= 2 * most:
-        return rows
-
-    return accurate_cells(first, metrics, resamples(rows, draws, PILOT_SEED), draws) or rows
-
-
-def _rows_of(view: View) -> RowSampler:
-    return shared(("rows", Same(view)), lambda: RowSampler(view))
+        return (np.array([rng.random(chance.shape) for rng in rngs]) < chance).view(np.uint8)
+    aims = np.array([rng.random(len(chance)) for rng in rngs])
+    if p.k == 2:
+        return (aims < chance[:, 1]).view(np.uint8)
+    return choose_classes(chance, aims, paths).astype(np.intp)
 
 
 def resamples(sampler: Sampler, draws: Draws, seed: int) -> Callable[[int], Drawn]:
@@ -325,7 +286,7 @@ def resamples(sampler: Sampler, draws: Draws, seed: int) -> Callable[[int], Draw
     def make(number: int) -> Drawn:
         return sampler.resample(generator(seed, number), draws)
 
-    return shared_numbers(("resamples", Same(sampler), draws, seed), make, sampler.bytes)
+    return shared_numbers(("resamples", sampler, draws, seed), make, sampler.bytes)
 
 
 def label_lines(samples: Sequence[Resamples], most: int) -> Iterator[Array]:
@@ -334,15 +295,12 @@ def label_lines(samples: Sequence[Resamples], most: int) -> Iterator[Array]:
     def part(sample: Resamples, numbers: range) -> Array:
         sampler = sample.sampler
         assert isinstance(sampler, PredictionSampler)
-        p, paths = sampler.predictions, sampler.paths
+        p, dtype = sampler.predictions, np.uint8 if sampler.predictions.k <= 256 else np.intp
 
         def make() -> Array:
-            labels = [draw_labels(p, sampler.chance, rng, paths) for rng in generators(sample.seed, numbers)]
-            return np.array(labels, np.uint8 if p.k <= 256 else np.intp)
+            return sampler.labels(generators(sample.seed, numbers)).astype(dtype)
 
-        return shared(
-            ("labels", Same(sampler), sample.seed, numbers), make, len(numbers) * p.n * (1 if p.k <= 256 else 8)
-        )
+        return shared(("labels", sampler, sample.seed, numbers), make, len(numbers) * p.n * np.dtype(dtype).itemsize)
 
     return (labels for (labels,) in batches(samples, most, lambda *own: (part(*own),)))
 
@@ -352,16 +310,18 @@ def batches(
 ) -> Iterator[tuple[Array, ...]]:
     """What is drawn for all resamples, with one line for each, at most so many at a time."""
     waiting: list[tuple[Array, ...]] = []
+    count = 0
     parts = [
         (sample, range(start, min(start + most, sample.size)))
         for sample in samples
         for start in range(0, sample.size, most)
     ]
     for sample, numbers in track(parts, "batches of resamples"):
-        if waiting and sum(len(lines[0]) for lines in waiting) + len(numbers) > most:
+        if waiting and count + len(numbers) > most:
             yield tuple(map(np.concatenate, zip(*waiting, strict=True)))
-            waiting = []
+            waiting, count = [], 0
         waiting.append(draw(sample, numbers))
+        count += len(waiting[-1][0])
     yield tuple(map(np.concatenate, zip(*waiting, strict=True)))
 
 
@@ -372,7 +332,7 @@ def multiplicities(sampler: PredictionSampler, seed: int) -> Callable[[int], NDA
     def make(number: int) -> NDArray[np.int32]:
         return np.bincount(sampler.picked(generator(seed, number)), minlength=n).astype(np.int32)
 
-    return shared_numbers(("multiplicities", Same(sampler), seed), make, 4 * n)
+    return shared_numbers(("multiplicities", sampler, seed), make, 4 * n)
 
 
 def values_on_resamples(
@@ -392,19 +352,25 @@ def values_on_resamples(
 def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], known: float | None = None) -> float:
     """The value of a metric, which an interval and a test of it share; see `sharing`. A `known` value is not computed again."""
 
-    key = "value", metric.id, tuple(map(Same, views)), tuple(sorted(keywords.items()))
+    key = "value", metric.id, tuple(views), tuple(sorted(keywords.items()))
     return shared(key, lambda: metric.of_views(views, **keywords) if known is None else known)
 
 
 def remember(metric: Metric, source: Any, options: Mapping[str, Any], value: float) -> None:
     """Let the interval and the test of a metric use its value, which was computed from the same data and options."""
-    value_of(metric, metric.views(source, **view_keywords(metric, options)), value_options(options), value)
+    value_of(metric, views_of_metric(metric, source, options), value_options(options), value)
 
 
 def view_keywords(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """The keywords that determine the views of a metric: lens, selection, `form`, and substitutes for data that it needs."""
     own = ("form",) if "form" in metric.options else ()
     return {keyword: keywords[keyword] for keyword in ("lens", "where", *own, *metric.instead) if keyword in keywords}
+
+
+def views_of_metric(metric: Metric, source: Any, options: Mapping[str, Any]) -> list[AnyView]:
+    """The views that a metric evaluates; see `sharing`."""
+    keywords = view_keywords(metric, options)
+    return shared(("views", metric, source, *sorted(keywords.items())), lambda: metric.views(source, **keywords))
 
 
 def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:

@@ -28,9 +28,7 @@ from .metric_tests import ANY_SIDE, OwnTest, TestInput, TestOutcome, default_tes
 from .multiplicity import adjust
 from .null_samples import Source, draw_null, prepare_test, read_source, simulated_null
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
-from .resampling import (
-    choose_sampler,
-)
+from .sampler_choice import choose_sampler
 from .seeds import seed_of
 from .verdicts import SignificanceResult, SignificanceTable
 

@@ -7,7 +7,7 @@ computed once and not for each resample. The resamples are the same as one by on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -27,7 +27,7 @@ from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView, combination
 from ..views.view import VectorView, View
-from .cells import CellSampler, Draws, Plan, Same, has_limit, options_of_copies, shared
+from .cells import CellSampler, Draws, Plan, has_limit, options_of_copies, shared
 from .lines import Lines, tables_of_sums
 from .pair_resampling import skce_draws, with_width_of_data
 from .replicates import many
@@ -40,6 +40,7 @@ from .resampling import (
     multiplicities,
     values_on_resamples,
     view_keywords,
+    views_of_metric,
 )
 
 if TYPE_CHECKING:
@@ -91,27 +92,21 @@ class Task:
     def predictions(self) -> Predictions:
         return self.sampler.predictions
 
-    def views(self, predictions: Predictions) -> list[AnyView]:
-        return self.metric.views(predictions, **view_keywords(self.metric, self.options))
+    @cached_property
+    def views(self) -> list[AnyView]:
+        """The views of the metric."""
+        return views_of_metric(self.metric, self.predictions, self.options)
 
     def views_by_label(self) -> Iterator[list[AnyView]]:
         """The views of all rows with the same label, for each label."""
         p = self.predictions
         for label in range(p.k):
-            yield self.views(p.with_labels(np.full(p.n, label, np.uint8 if p.k == 2 else np.intp)))
+            rows = p.with_labels(np.full(p.n, label, np.uint8 if p.k == 2 else np.intp))
+            yield self.metric.views(rows, **view_keywords(self.metric, self.options))
 
     def labels(self, entries: int = 0) -> Iterator[NDArray[Any]]:
         """The simulated labels of some resamples at a time, of which each has further entries."""
         return label_lines(self.samples, max(1, COUNT_ENTRIES // max(entries, self.predictions.n)))
-
-    def batches(self, work: Callable[[int], NDArray[Any]], entries: int) -> Iterator[NDArray[Any]]:
-        """Arrays of so many entries, for some resamples at a time."""
-        for start in range(0, self.count, step := max(1, COUNT_ENTRIES // entries)):
-
-            def later(number: int, first: int = start) -> NDArray[Any]:
-                return work(first + number)
-
-            yield np.array(many(later, min(step, self.count - start)))
 
     def label_counts(self, place: Places, size: int) -> Iterator[NDArray[Any]]:
         """The number of rows whose simulated label has each of `size` places, for some sets of labels at a time.
@@ -139,8 +134,10 @@ class Task:
 
     def replicates(self, entries: int = 0) -> Iterator[NDArray[np.int32]]:
         """How often each row is drawn, for some bootstrap replicates at a time, of which each has further entries."""
-        entries = max(entries, self.predictions.n)
-        return self.batches(multiplicities(self.sampler, self.samples[0].seed), entries)
+        drawn = multiplicities(self.sampler, self.samples[0].seed)
+        step = max(1, COUNT_ENTRIES // max(entries, self.predictions.n))
+        for start in range(0, self.count, step):
+            yield np.array(many(lambda number, first=start: drawn(first + number), min(step, self.count - start)))  # type: ignore[misc]
 
     def value(self, values: list[float], views: list[AnyView]) -> float:
         """The value of the metric from those of the views."""
@@ -218,7 +215,7 @@ def draws_at_once(metric: Metric, options: dict[str, Any], samples: Sequence[Res
 
 def _vector_draws(task: Task) -> Floats | None:
     """Values of a metric of whole vectors."""
-    views = task.views(task.predictions)
+    views = task.views
     view = _as_vector(views[0])
     if len(views) > 1 or (task.draws != "rows" and view.weight is not None):
         return None
@@ -235,7 +232,7 @@ def _as_vector(view: AnyView) -> VectorView:
 
 def _mean_replicates(task: Task) -> Floats | None:
     """Values of a mean over rows on bootstrap replicates."""
-    views = task.views(task.predictions)
+    views = task.views
     rows = task.metric.rows_of(views[0], task.keywords)
     if rows is None or len(views) > 1 or len(rows) != task.predictions.n:
         return None
@@ -308,14 +305,14 @@ class ClassBins:
             tables_of_sums(like, "unit", *(part[:, start : start + len(like)] for part in sums))
             for like, start in zip(self.bins, self.starts, strict=False)
         ]
-        values = [task.metric.formulas_of_tables(table, task.keywords) for table in tables]
+        values = [task.metric.values_of_tables(table, task.keywords) for table in tables]
         return task.values(np.stack(values, axis=-1), self.views)
 
 
 def _class_bins(task: Task, rule: Rule) -> ClassBins | None:
     """The bins of all classes; None for other lenses, and for too many rows or bins."""
     p = task.predictions
-    views = task.views(p)
+    views = task.views
     names = [f"class:{name}" for name in (range(p.k) if p.classes is None else p.classes)]
     scalars = [view for view in views if isinstance(view, View) and not view.is_soft]
     if p.k < 2 or [view.lens for view in scalars] != names or 4 * p.n * p.k > MOST_ENTRIES:
@@ -335,7 +332,7 @@ def _classwise_draws(task: Task) -> Floats | None:
         return None
     if not task.metric.reads_table or not (isinstance(rule, Rule) and (simulates or rule.is_fixed)):
         return None
-    key = "class bins", Same(p), rule, tuple(sorted(view_keywords(task.metric, task.options).items()))
+    key = "class bins", p, rule, tuple(sorted(view_keywords(task.metric, task.options).items()))
     classes = shared(key, lambda: _class_bins(task, rule), BYTES_OF_CLASS_BINS * p.probs.size)
     if classes is None:
         return None

@@ -844,23 +844,6 @@ class Metric:
         return float(self.formula(table, **own))
 
     def values_of_tables(self, tables: BinTable, options: Mapping[str, Any]) -> NDArray[np.float64]:
-        """Compute the value for each of several tables of bins.
-
-        Parameters
-        ----------
-        tables : BinTable
-            Sums over the bins, one line for each data set.
-        options : mapping
-            Arguments of the formula.
-
-        Returns
-        -------
-        ndarray
-            Value of the metric for each data set; NaN where it is undefined.
-        """
-        return np.asarray(self.finished(self.formulas_of_tables(tables, options), options))
-
-    def formulas_of_tables(self, tables: BinTable, options: Mapping[str, Any]) -> NDArray[np.float64]:
         """Compute the formula for each of several tables of bins, before classes are combined.
 
         Parameters

@@ -16,7 +16,7 @@ from ..evaluation.result import Evaluation, Header, MetricResult
 from ..inference.cells import CellSampler, Draws, sharing
 from ..inference.intervals import OWN_INTERVALS
 from ..inference.metric_tests import DEFAULT_TESTS
-from ..inference.resampling import choose_sampler
+from ..inference.sampler_choice import choose_sampler
 from ..inference.significance import simulates
 from ..input.predictions import Predictions
 from ..metrics.properties import is_slow, is_slow_to_resample

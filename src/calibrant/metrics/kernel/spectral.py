@@ -40,7 +40,7 @@ STEPS = (
     (math.inf, (WIDE, 0.001, NARROWEST)),
 )
 # Nodes of curves that are evaluated together, few enough to stay in the processor cache.
-NODES_AT_ONCE = 1 << 15
+NODES_AT_ONCE = 1 << 16
 # exp(-9^2 / 2) is below 1e-17.
 CUT = 9.0
 # Values of the curve at a zero, as a fraction of the largest at any, up to which they are rounding errors.
@@ -93,13 +93,13 @@ def cosine_terms(position: Floats, mass: Floats, width: float, six: bool = False
 
 def _share_lines(left: Indices, part: Floats, mass: Floats, points: int, nodes: int) -> Floats:
     """Share masses between nodes by one product for all lines."""
-    from scipy.sparse import csr_array
+    from scipy.sparse import csc_array
 
     shares = np.vander(part, points) @ _lagrange_factors(points).T
     places = left[:, None] + np.arange(points)
     ends = np.arange(len(part) + 1) * points
-    members = csr_array((shares.ravel(), places.ravel(), ends), shape=(len(part), nodes))
-    return np.ascontiguousarray((members.T @ mass.T).T)
+    members = csc_array((shares.ravel(), places.ravel(), ends), shape=(nodes, len(part)))
+    return np.ascontiguousarray((members @ mass.T).T)
 
 
 def _share_line(left: Indices, part: Floats, mass: Floats, points: int, nodes: int) -> Floats:
@@ -126,7 +126,7 @@ def number_of_terms(width: float) -> int:
 
 def _smooth(terms: Floats, widths: Floats) -> tuple[Floats, Floats]:
     """Compute the terms of smoothed masses, one row for each line, and their frequencies."""
-    order = math.pi * np.arange(min(number_of_terms(widths.min()), terms.shape[1]), dtype=np.float64)
+    order = math.pi * np.arange(min(number_of_terms(min(widths.tolist())), terms.shape[1]), dtype=np.float64)
     return terms[:, : len(order)] * np.exp(-np.square(widths[:, None] * order) / 2), order
 
 
@@ -151,8 +151,8 @@ def _odd(sums: Floats, rows: Indices, at: Indices) -> Floats:
 def _sign_changes(curve: Floats) -> tuple[Indices, Indices]:
     """Return row and node before each change of sign, in the order of the rows."""
     below = curve < 0
-    changes = np.flatnonzero(below[:, 1:] != below[:, :-1])
-    return np.divmod(changes, curve.shape[1] - 1)
+    rows, at = (below[:, 1:] != below[:, :-1]).nonzero()
+    return rows, at
 
 
 def rough_integrals(terms: Floats, widths: Floats, nodes: int) -> tuple[Floats, Floats]:
@@ -189,11 +189,12 @@ def absolute_integrals(terms: Floats, widths: Floats, nodes: int) -> tuple[Float
     to_root, steep = _area_to_root(rows, area.reshape(2, -1), *steps.reshape(4, -1))
     # The antiderivative at 0, at the roots and at 1, one curve after the other.
     count = np.bincount(rows, minlength=len(terms))
-    start = np.cumsum(count + 2) - count - 2
+    start = (count + 2).cumsum() - count - 2
     path = np.zeros(len(rows) + 2 * len(terms))
     path[np.arange(len(rows)) + 2 * rows + 1] = area[: len(at)] + to_root
     path[start + count + 1] = terms[:, 0]
-    parts = np.append(np.abs(np.diff(path)), 0.0)
+    parts = np.zeros(len(path))
+    np.abs(path[1:] - path[:-1], out=parts[:-1])
     parts[start + count + 1] = 0.0
     slopes = np.bincount(rows, np.abs(steep), len(terms))
     return np.add.reduceat(parts, start), -2 * widths * slopes * nodes**2
@@ -280,6 +281,8 @@ class _Masses:
             self.series[width] = np.empty((len(self.number), number_of_terms(width)))
             self.known[width] = np.zeros(len(self.number), np.bool_)
         missing = lines[~self.known[width][lines]]
+        if not len(missing):
+            return self.series[width][lines]
         self.known[width][missing] = True
         for number in set(self.number[missing].tolist()):
             some = missing[self.number[missing] == number]
@@ -299,7 +302,7 @@ class _Masses:
         value, change = np.empty((2, len(lines)))
         for is_rough, count, fit in set(zip((accuracy == 0).tolist(), nodes.tolist(), fits.tolist(), strict=True)):
             integrals = rough_integrals if is_rough else absolute_integrals
-            places = np.flatnonzero(((accuracy == 0) == is_rough) & (nodes == count) & (fits == fit))
+            (places,) = (((accuracy == 0) == is_rough) & (nodes == count) & (fits == fit)).nonzero()
             step = max(1, NODES_AT_ONCE // count)
             for some in (places[start : start + step] for start in range(0, len(places), step)):
                 value[some], change[some] = integrals(self.terms(fit, lines[some]), width[some], count)
