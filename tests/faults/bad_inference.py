@@ -148,6 +148,7 @@ TABLE: dict[str, Call] = {
     "compare models with different weights": lambda: cal.compare(
         {"a": cal.Predictions(LONG_Y, LONG_P), "b": cal.Predictions(LONG_Y, LONG_P, counts=[2] * 40)}
     ),
+    "a tolerance in percent": lambda: cal.assess(LONG_Y, LONG_P, tolerance=5),
     "compare one model": lambda: cal.compare(LONG_Y, {"raw": LONG_P}),
     "compare 30 of 40 rows": lambda: cal.compare(LONG_Y, {"old": LONG_P, "new": LONG_P[:30]}),
     "compare, a score of 1.5": lambda: cal.compare(LONG_Y, {"old": LONG_P, "new": [1.5, *LONG_P[1:]]}),

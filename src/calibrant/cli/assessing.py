@@ -83,6 +83,9 @@ def run(
     usual = "ecce_mad" if tolerance is None else "ece"
     names = [metric or usual] if metrics is None else [name.strip() for name in metrics.split(",")]
     chosen = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in names]
+    if source.columns.by and not any("groups" in each.needs for each in chosen):
+        problem = f"{', '.join(each.id for each in chosen)} would be tested for all rows together"
+        raise ArgumentError("--by", problem, "use evaluate --by ... --assess to test each group")
     keywords = {"alpha": alpha, **draws.keywords(), **asked.keywords_of(chosen)}
     sketches = read_stream(source, False)
     data = source.read() if sketches is None else sketches

@@ -339,7 +339,10 @@ def summarize(
         clusters_of(p)
         clusters = np.unique(np.asarray(p.groups), return_inverse=True)[1]
     limits = limits_of(view, values, level, clusters)
-    notes = dict.fromkeys(set(INFERRED) - set(limits), "no interval: too little variation between rows")
+    notes = {
+        id: f"no interval: {'the value is infinite' if math.isinf(values.get(id, math.nan)) else 'too little variation between rows'}"
+        for id in set(INFERRED) - set(limits)
+    }
     options = {"level": level, "n_resamples": n_resamples, "rng": seed, **SMOOTHERS[smoother]}
     with sharing():  # one curve of each resample
         for id in DISTANCES if n_resamples else ():

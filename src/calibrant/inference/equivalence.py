@@ -123,6 +123,12 @@ def equivalence_test(data: Any, metric: Metric, tolerance: float, alpha: float, 
     if metric.ideal is None or not math.isfinite(metric.ideal) or metric.info.ideal_for != "calibrated":
         problem = f"{metric.id} has no ideal value for calibrated predictions, from which a tolerance could be measured"
         raise ArgumentError("tolerance", problem, "use a calibration error such as 'ece'")
+    largest = max(metric.range[1] - metric.ideal, metric.ideal - metric.range[0])
+    if tolerance >= largest:
+        problem = (
+            f"must be below {largest:g}, the largest distance of {metric.id} from its ideal value; got {tolerance:g}"
+        )
+        raise ArgumentError("tolerance", problem, "for example 0.02")
     limits: Interval = interval(data, metric=metric, level=1 - 2 * alpha, **keywords)
     if limits.method not in PROVEN:
         problem = f"has only a {limits.method} interval for these data, whose coverage is not proven"
