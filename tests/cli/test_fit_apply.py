@@ -137,6 +137,16 @@ def test_fit_from_logits(tmp_path: Path, run: Run) -> None:
 # apply
 
 
+def test_apply_judges_no_labels(tmp_path: Path, run: Run) -> None:
+    rare = np.array([0.02, 0.28, 0.7]) * np.random.default_rng(0).dirichlet([1, 1, 1], 600) ** 3
+    probs = rare / rare.sum(axis=1, keepdims=True)
+    frame(probs.argmax(axis=1), probs).write_csv(tmp_path / "v.csv")
+    assert run("fit", tmp_path / "v.csv", "--method", "temperature", "--out", tmp_path / "m.json")[0] == 0
+    frame(LABELS, probs).drop("label").write_csv(tmp_path / "t.csv")
+    code, _, err = run("apply", tmp_path / "m.json", tmp_path / "t.csv", "--out", tmp_path / "c.csv")
+    assert (code, "permuted" in err) == (0, False)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv", "tsv"])
 def test_apply_adds_columns_and_keeps_the_others(
     tmp_path: Path, fitted: Path, new_rows: Path, run: Run, kind: str

@@ -307,8 +307,9 @@ def test_a_group_is_named_where_all_rows_are_wrong_too() -> None:
     rng = np.random.default_rng(3)
     score, groups = rng.beta(2, 4, 2000), np.array(["a", "b"])[np.arange(2000) % 2]
     yes = (rng.random(2000) < np.where(groups == "a", 1, 0.4) * score).astype(int)
-    sentence = report(cal.Predictions(yes, score, groups=groups), metrics=FEW, recalibration=False).verdict.sentence
-    assert "Significant in group b: " in sentence
+    found = report(cal.Predictions(yes, score, groups=groups), metrics=FEW, recalibration=False)
+    assert "Significant in group b: " in found.verdict.sentence
+    assert all("| group b |" in text for text in (found.to_markdown(), found.to_model_card()))
 
 
 @pytest.mark.parametrize(

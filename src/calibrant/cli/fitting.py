@@ -105,13 +105,13 @@ def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[
             keywords["classes"] = like_classes(keywords["classes"], calibrator.classes_.tolist())
         rows = len(keywords["y_prob"])
         _check_calibrator(calibrator, keywords)
-        # The labels are not used.
+        # The labels are not used, and say nothing about the order of the classes.
         labels = np.zeros(rows, np.int64) if "classes" not in keywords else np.full(rows, keywords["classes"][0])
         if not calibrator.exclusive:
             labels = np.zeros(np.shape(keywords["y_prob"]), np.int64)
         keywords |= {"multilabel": not calibrator.exclusive}
         keywords |= {} if dropped is None else {"missing": dropped}
-        p = Predictions(labels, normalize=source.normalize, clip=source.clip, **keywords)
+        p = Predictions.derived(labels, normalize=source.normalize, clip=source.clip, **keywords)
         path = opened.write(out, calibrate_predictions(p, calibrator).probs)
         return path, rows, dropped
 
