@@ -44,6 +44,7 @@ REMEDIES = {
     "with label and prob": "pass a list, array, column or tensor",
     "missing=": "drop or fill these rows",
     "normalize=": "divide each row by its sum, or use input='logit' for the calibrator if these are logits",
+    "Predictions(..., input='logit')": "pass input='logit' to the calibrator if these are logits, else numbers from 0 to 1",
     "clip=": "clip them to [0, 1] if this is rounding error",
     "soft=": BY_NUMBER,
     "classes=": BY_NUMBER,
