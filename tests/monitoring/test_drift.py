@@ -232,7 +232,7 @@ def test_drawn_windows_have_the_distances_of_single_ones() -> None:
         value, pooled = np.sort(rng.random(rows)), rng.integers(1, 2 + 3 * (trial % 2), rows).astype(float)
         size = (1, int(pooled.sum()) // 2, int(pooled.sum()) - 1)[trial % 3]
         window = rng.multivariate_hypergeometric(pooled.astype(int), size).astype(float)
-        cells = drifts.coarsened(drifts.Cells(value, pooled - window, window))
+        cells = drifts.coarsen(drifts.Cells(value, pooled - window, window))
         names, both = list(drifts.NAMES), cells.reference + cells.window
         found = drifts.permuted(cells, names, 60, trial).values
         windows, _ = drifts._drawn_windows(cells, 60, generator(seed_of(trial), 0))

@@ -396,7 +396,7 @@ def _choice(judged: Judged, search: _Search, target: str, method: str, delta: fl
     rows = lost = np.zeros(1)
     statement = search.statement
     if search.threshold is None:
-        statement = _why_none(judged, search, target, method)
+        statement = _why_none(judged, search, target)
     else:
         rows, lost, _ = judged.steps.at(np.array([search.threshold]))
     accepted, errors = float(rows[0]), float(lost[0])
@@ -417,7 +417,7 @@ def _choice(judged: Judged, search: _Search, target: str, method: str, delta: fl
     )
 
 
-def _why_none(judged: Judged, search: _Search, target: str, method: str) -> str:
+def _why_none(judged: Judged, search: _Search, target: str) -> str:
     """Why no threshold was found, with the test that came nearest."""
     start = f"none: the search found no threshold for {target}"
     if not search.tests:
@@ -425,8 +425,7 @@ def _why_none(judged: Judged, search: _Search, target: str, method: str) -> str:
     nearest = search.tests[0] if "coverage" in target else min(search.tests, key=lambda test: test.value)
     lost = f"{nearest.errors:.6g} errors" if judged.counts_errors else f"a loss of {nearest.errors:.4g}"
     rows = f"{nearest.accepted:.6g} of {judged.total:.6g} rows accepted"
-    other = "; the method bonferroni may find one" if method == "sequence" else ""
-    return f"{start}; the nearest was {nearest.threshold:.4g} ({lost} in {rows}){other}"
+    return f"{start}; the nearest was {nearest.threshold:.4g} ({lost} in {rows})"
 
 
 class Walk(NamedTuple):
