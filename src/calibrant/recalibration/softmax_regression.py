@@ -195,8 +195,7 @@ def minimised(loss: Callable[[Floats], tuple[float, Floats]], start: Floats, gra
     from scipy.optimize import minimize
 
     options = {"maxiter": 2000, "maxfun": 5000, "ftol": 1e-14, "gtol": gradient, "maxcor": 20}
-    limits = [(-FARTHEST, FARTHEST)] * len(start)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=limits, options=options)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     if np.abs(found.x).max() >= FARTHEST:
         _warn_of_separation()
     return np.asarray(found.x)
