@@ -20,7 +20,7 @@ T = TypeVar("T")
 # Each process needs memory for what it computes; what was computed before is shared.
 MOST_PROCESSES = 2
 # With fewer, starting a process takes longer than it saves.
-FEWEST_ENTRIES = 5_000
+FEWEST_ENTRIES = 3_000
 # PR_SET_PDEATHSIG of Linux: a copy ends with the process that started it, however that ends.
 END_WITH_PARENT = 1
 
