@@ -234,7 +234,7 @@ def test_drawn_windows_have_the_distances_of_single_ones() -> None:
         window = rng.multivariate_hypergeometric(pooled.astype(int), size).astype(float)
         cells = drifts.coarsen(drifts.Cells(value, pooled - window, window))
         names, both = list(drifts.NAMES), cells.reference + cells.window
-        found = drifts.permuted(cells, names, 60, trial).values
+        found = drifts.null_distances(cells, names, 60, trial).values
         windows, _ = drifts._drawn_windows(cells, 60, generator(seed_of(trial), 0))
         single = [
             drifts.distances(names, cells.value, (both - row)[None], row[None]) for some in windows for row in some
