@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 from ..errors import ArgumentError, ColumnError
 from ..inference.comparison import Comparison, compare
 from ..inference.significance import assess, assess_many
+from ..inference.verdicts import SignificanceResult
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
 from . import options
@@ -92,32 +94,33 @@ def run(
     result: Any
     if tolerance is not None:
         result = assess(data, metric=names[0], tolerance=tolerance, **keywords)
-        plain = {"file": file, **_positive(data), **result.to_dict()}
         passes, fails = (f"{result.metric} is {each}shown to be {result.claim}" for each in ("", "not "))
         tests = [Checked(fails, "", None, None, not result.rejected, contrary=passes)]
-        return gates.conclude(
-            tests, f"calibrant assess {named_file(file)}", plain if as_json else lambda: _show(result, data)
-        )
-    if metrics is None:
+    elif metrics is None:
         result = assess(data, metric=names[0], method=method or "auto", **keywords)
-        rejected = [result.metric] if result.rejected else []
+        tests = _rejections([result], [result.metric] if result.rejected else [], alpha) if fail_if_rejected else []
     else:
         result = assess_many(data, metrics=names, **options, **keywords)
-        rejected = list(result.rejected)
-    least = max(each.least_pvalue for each in ([result] if metrics is None else result.results))
-    if fail_if_rejected and alpha < least:
+        tests = _rejections(result.results, result.rejected, alpha) if fail_if_rejected else []
+    plain = {"file": file, **_positive(data), **result.to_dict(), "rejected": result.rejected}
+    return gates.conclude(
+        tests, f"calibrant assess {named_file(file)}", plain if as_json else lambda: _show(result, data)
+    )
+
+
+def _rejections(results: Sequence[SignificanceResult], rejected: Sequence[str], alpha: float) -> list[Checked]:
+    """Gates that fail where calibration is rejected, or an error if simulated p-values cannot be as small as the level."""
+    least = max(each.least_pvalue for each in results)
+    if alpha < least:
         problem = f"simulated p-values cannot fall below {least:.3g}, so that this gate could not fail"
         raise ArgumentError("--alpha", problem, f"use --resamples {math.ceil(round(1 / alpha, 9)) - 1} or more")
-    ids = [each.id for each in chosen] if fail_if_rejected else []
-    tests = [
+    ids = [each.metric for each in results]
+    return [
         Checked(
             f"{id} rejected at {alpha:g}", "", None, None, id in rejected, contrary=f"{id} not rejected at {alpha:g}"
         )
         for id in ids
     ]
-    plain = {"file": file, **_positive(data), **result.to_dict(), "rejected": result.rejected}
-    output = plain if as_json else lambda: _show(result, data)
-    return gates.conclude(tests, f"calibrant assess {named_file(file)}", output)
 
 
 def _positive(data: Predictions | Sketches) -> dict[str, str]:

@@ -317,6 +317,11 @@ def summary(
     return summarize(p, lens, smoother, level, n_resamples, seed_of(rng), cluster)
 
 
+def why_no_interval(value: float) -> str:
+    """State why a statistic has no limits."""
+    return f"no interval: {'the value is infinite' if math.isinf(value) else 'too little variation between rows'}"
+
+
 def summarize(
     p: Predictions,
     lens: str | Lens,
@@ -339,10 +344,7 @@ def summarize(
         clusters_of(p)
         clusters = np.unique(np.asarray(p.groups), return_inverse=True)[1]
     limits = limits_of(view, values, level, clusters)
-    notes = {
-        id: f"no interval: {'the value is infinite' if math.isinf(values.get(id, math.nan)) else 'too little variation between rows'}"
-        for id in set(INFERRED) - set(limits)
-    }
+    notes = {id: why_no_interval(values.get(id, math.nan)) for id in set(INFERRED) - set(limits)}
     options = {"level": level, "n_resamples": n_resamples, "rng": seed, **SMOOTHERS[smoother]}
     with sharing():  # one curve of each resample
         for id in DISTANCES if n_resamples else ():
