@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 DEVELOPMENT = ("dev", "docs", "all")  # extras that are for developers, or consist of others
-# The libraries that draw in the browser, both under the licence of Vega: Vega with what it imports, as vl-convert-python has it inside, and
-# the interpreter of its expressions, in this version, which is a file of calibrant. Both are copied into each page.
+# The libraries that draw in the browser, both under the licence of Vega: Vega with what it imports and the interpreter of its expressions, as
+# vl-convert-python has them inside. Both are copied into each page.
 INTERPRETER = "2.0.0"
 PAGE_LICENCE = "BSD-3-Clause"
 

@@ -53,11 +53,11 @@ PAGE_CHARTS: dict[str, dict[str, Any]] = {
     "scores": {},
     "feature": {"xTitle": ""},
 }
-# By the version of vl-convert: the address of Vega inside it, and the SHA-256 of Vega with the compiled charts.
+# By the version of vl-convert: Vega and the interpreter of its expressions, which it has inside, and the SHA-256 of both with the compiled charts.
 DRAWING_LIBRARIES = {
     "1.9.0": (
-        "https://cdn.jsdelivr.net/npm/vega@6.2.0/+esm",
-        "db8ada051d7c1cd3f5b6d9fb38192cdec453d0d93f64bf0bcc4051c95947649f",
+        ("vega@6.2.0", "vega-interpreter@2.0.0"),
+        "a850be5259fcf126fa67f9320402f59555430513672a4c6464baf6f43d29b527",
     )
 }
 
@@ -177,24 +177,29 @@ def _static(name: str) -> str:
 
 @cache
 def _drawing_library() -> str:
-    """Return Vega, the charts compiled for it and the interpreter of its expressions, after the licences, which a page that is shared must have.
+    """Return Vega, the interpreter of its expressions and the charts compiled for it, after the licences, which a page that is shared must have.
 
     Bundling takes seconds, so that the user's cache keeps the script of the versions in `DRAWING_LIBRARIES`.
     """
     import vl_convert
 
     version = vl_convert.__version__  # type: ignore[attr-defined]
-    address, sum_ = DRAWING_LIBRARIES.get(version, (None, None))
+    libraries, sum_ = DRAWING_LIBRARIES.get(version, ((), None))
 
     def bundle() -> str:
-        # Vega-Embed is half as large again and of no use here, but the only library that every version can bundle.
-        vega = f"import {{View, parse}} from '{address}'; window.vega = {{View, parse}};"
-        library = vl_convert.javascript_bundle(vega if address else "window.vega = vegaEmbed.vega;")
+        # Vega-Embed is half as large again and of no use here, but the only library that every version can bundle by its name.
+        script = "window.vegaEmbed = vegaEmbed;"
+        if libraries:
+            vega, interpreter = (f"https://cdn.jsdelivr.net/npm/{name}/+esm" for name in libraries)
+            script = (
+                f"import {{View, parse}} from '{vega}'; import {{expressionInterpreter}} from '{interpreter}'; "
+                "Object.assign(window, {vega: {View, parse}, expressionInterpreter});"
+            )
         charts = {name: vl_convert.vegalite_to_vega(chart(name, {}, **params)) for name, params in PAGE_CHARTS.items()}
-        return f"{library}\nwindow.calibrantCharts = {json.dumps(charts, separators=(',', ':'))};\n"
+        compiled = json.dumps(charts, separators=(",", ":"))
+        return f"{vl_convert.javascript_bundle(script)}\nwindow.calibrantCharts = {compiled};\n"
 
-    library = cached_text(f"vega-{version}.js", sum_, bundle)
-    return f"{_static('licences.js')}{library}{_static('interpreter.js')}"
+    return _static("licences.js") + cached_text(f"vega-{version}.js", sum_, bundle)
 
 
 def script_text(text: str) -> str:

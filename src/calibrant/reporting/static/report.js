@@ -289,19 +289,20 @@
   const nothingFromOutside = { load: blocked, sanitize: blocked, http: blocked, file: blocked };
 
   async function draw(kind, id, sources, signals = {}) {
+    drawn[id] = null; // is being drawn
     const spec = structuredClone(window.calibrantCharts[kind]);
     const rows = Object.fromEntries(visible(sources));
     for (const source of spec.data) if (source.name in rows) source.values = rows[source.name];
     for (const signal of spec.signals) if (signal.name in signals) signal.value = signals[signal.name];
     // Expressions are interpreted, not compiled, so that the content security policy need not allow eval.
-    const runtime = window.vega.parse(spec, {}, { ast: true });
-    drawn[id] = new window.vega.View(runtime, {
-      expr: window.expressionInterpreter,
-      renderer: "svg",
-      container: element(id),
-      tooltip: tip,
-      loader: nothingFromOutside,
-    });
+    const options = { ast: true, renderer: "svg", tooltip: tip, loader: nothingFromOutside };
+    if (window.vegaEmbed) {
+      const embedded = { ...options, mode: "vega", actions: false, defaultStyle: false };
+      drawn[id] = (await window.vegaEmbed(element(id), spec, embedded)).view;
+    } else {
+      const more = { ...options, expr: window.expressionInterpreter, container: element(id) };
+      drawn[id] = new window.vega.View(window.vega.parse(spec, {}, { ast: true }), more);
+    }
     drawn.last = drawn[id].runAsync();
     await drawn.last;
   }
