@@ -66,11 +66,6 @@ class Crowd:
         """The columns whose distances are computed."""
         return as_points(self.probs)
 
-    @property
-    def weight_of_pairs(self) -> float:
-        """The weight of the pairs of different rows."""
-        return float(_weight_of_pairs(self.weight, self.own_weight))
-
     def tiles(self) -> Iterable[Tile]:
         """All pairs, each pair of tiles once."""
         return self.few_tiles if 4 * len(self.order) ** 2 <= MOST_KEPT else self.every_tile()
@@ -171,7 +166,7 @@ def _values_on_a_line(crowd: Crowd, samples: Sequence[Resamples]) -> Floats:
         with np.errstate(over="ignore", under="ignore"):
             every = laplace_pair_sums(position, weight * residual, width)
         own = (own_weight * np.square(residual)).sum(axis=-1)
-        return 2 * (every - own) / _weight_of_pairs(weight, own_weight)
+        return 2 * (every - own) / _weight_of_pairs(weight.sum(axis=-1), own_weight.sum(axis=-1))
 
     sampler, draws, count, seed = samples[0]
     if draws == "outcomes":
@@ -186,11 +181,10 @@ def _values_on_a_line(crowd: Crowd, samples: Sequence[Resamples]) -> Floats:
     return np.concatenate(parts)
 
 
-def _weight_of_pairs(weight: Floats, own_weight: Floats) -> Floats:
-    """The weight of pairs of different rows; NaN for a single row with all the weight."""
-    square = weight.sum(axis=-1) ** 2
-    different = square - own_weight.sum(axis=-1)
-    return np.where(different > 1e-12 * square, different, np.nan)
+def _weight_of_pairs(weight: Any, own_weight: Any) -> Floats:
+    """The weight of pairs of different rows, from that of all rows and of pairs of a row with itself; NaN for a single row with all the weight."""
+    different = weight**2 - own_weight
+    return np.where(different > 1e-12 * weight**2, different, np.nan)
 
 
 def _values_of_chances(crowd: Crowd, chances: list[Floats]) -> Floats:
@@ -199,7 +193,9 @@ def _values_of_chances(crowd: Crowd, chances: list[Floats]) -> Floats:
     every = -crowd.own_weight @ np.square(residual)
     for a, b, pairs in crowd.tiles():
         every += np.einsum("ij,ij->j", residual[a], pairs @ residual[b])
-    return np.asarray(every.reshape(len(chances), -1).sum(axis=1) / crowd.weight_of_pairs)
+    return np.asarray(
+        every.reshape(len(chances), -1).sum(axis=1) / _weight_of_pairs(crowd.weight.sum(), crowd.own_weight.sum())
+    )
 
 
 def _values_of_labels(crowd: Crowd, labels: NDArray[Any]) -> Floats:
@@ -213,7 +209,7 @@ def _values_of_labels(crowd: Crowd, labels: NDArray[Any]) -> Floats:
     rows = np.arange(len(probs))
     every = same - 2 * near[rows, labels].sum(axis=1) + np.vdot(probs, near)
     own_term = (1 + np.square(probs).sum(axis=1) - 2 * probs[rows, labels]) @ crowd.own_weight
-    return np.asarray((every - own_term) / crowd.weight_of_pairs)
+    return np.asarray((every - own_term) / _weight_of_pairs(crowd.weight.sum(), crowd.own_weight.sum()))
 
 
 def _sums_of_equal_labels(pairs: Floats, first: NDArray[Any], second: NDArray[Any], k: int) -> Floats:
@@ -244,12 +240,9 @@ def _values_of_counts(crowd: Crowd, picked: Callable[[int], Floats], count: int)
     values = []
     for start in range(0, count, step):
         counts = np.array([picked(number) for number in range(start, min(start + step, count))])
-        own, own_terms = counts @ crowd.own_weight, counts @ own_term
-        square = (counts @ crowd.weight) ** 2
-        times, every = np.ascontiguousarray(counts.T), -own_terms
+        times, every = np.ascontiguousarray(counts.T), -(counts @ own_term)
         for a, b, pairs in crowd.tiles():  # BLAS is multithreaded
             products = pairs * (crowd.residual[a] @ crowd.residual[b].T)
             every += np.einsum("ij,ij->j", times[a], products @ times[b])
-        # A single row with all the weight has no pairs.
-        values.append(np.where(square - own > 1e-12 * square, every, np.nan) / np.maximum(square - own, 1e-300))
+        values.append(every / _weight_of_pairs(counts @ crowd.weight, counts @ crowd.own_weight))
     return np.concatenate(values)
