@@ -205,14 +205,14 @@ def _values_of_labels(crowd: Crowd, labels: NDArray[Any]) -> Floats:
     """
     probs, near, same = crowd.probs, crowd.near, np.zeros(len(labels))
     for a, b, pairs in crowd.tiles():
-        same += _sums_of_equal_labels(pairs, labels[:, a], labels[:, b], probs.shape[1])
+        same += sums_of_equal_labels(pairs, labels[:, a], labels[:, b], probs.shape[1])
     rows = np.arange(len(probs))
     every = same - 2 * near[rows, labels].sum(axis=1) + np.vdot(probs, near)
     own_term = (1 + np.square(probs).sum(axis=1) - 2 * probs[rows, labels]) @ crowd.own_weight
     return np.asarray((every - own_term) / _weight_of_pairs(crowd.weight.sum(), crowd.own_weight.sum()))
 
 
-def _sums_of_equal_labels(pairs: Floats, first: NDArray[Any], second: NDArray[Any], k: int) -> Floats:
+def sums_of_equal_labels(pairs: Floats, first: NDArray[Any], second: NDArray[Any], k: int) -> Floats:
     """The sums over the pairs of rows with the same label, for each set of labels: one product for a common label, pair by pair for others."""
     is_common = np.bincount(first.ravel(), minlength=k) > COMMON * first.size
     sums = np.zeros(len(first))
