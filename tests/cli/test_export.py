@@ -32,12 +32,6 @@ def test_a_query_and_a_module_give_the_same_probability(run: Run) -> None:
     assert module["predict_proba"](0.7)[1] == pytest.approx(probability, abs=1e-12)
 
 
-def test_options_of_sql_belong_to_sql(run: Run) -> None:
-    code, _, err = run("export", "platt.json", "--to", "python", "--table", "t", "--out", "platt.py")
-    assert code == 2
-    assert err == "error: --table: is an option of --to sql; drop it\n"
-
-
 def test_the_star_of_a_pattern_is_each_class_and_a_query_replaces_another(run: Run) -> None:
     fitted = cal.PlattScaling().fit([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]], ["no", "yes", "yes", "no"])
     cal.save(fitted, "named.json")

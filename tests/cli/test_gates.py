@@ -44,12 +44,6 @@ def test_conditions_are_parsed() -> None:
     assert conditions("AUC < 0.8", "c-statistic < 0.9") == ["auroc < 0.8", "auroc < 0.9"]
 
 
-@pytest.mark.parametrize("gate", ["ece > 5", "ece.high < -0.1", "ece.pvalue < 5", "prevalence > 20", "n < -1"])
-def test_a_limit_outside_the_range_is_refused(gate: str) -> None:
-    with pytest.raises(ArgumentError, match="outside the range of"):
-        conditions(gate)
-
-
 def test_options_may_widen_the_range() -> None:
     gates = Gates(("calibration_in_the_large > 2",))
     assert metric_conditions(gates, with_options=True)[0].limit == 2
@@ -118,7 +112,9 @@ def test_gates_of_the_other_commands(rows: str, run: Run) -> None:
     assert f"(model p): the value is {models['p', 'q'].low:.6g}\n" in err
     assert err.count("gate failed: brier > 0.19 holds (model ") == sum(value > 0.19 for value in models.values.values())
     report = ["report", rows, "--no-recalibration", "--metrics", "brier", "--out", "r.md", "--by", "g"]
-    code, _, err = run(*report, "--fail-if", "ece > 0", "--fail-if", "accuracy < 0.01", "--fail-if", "ece.adjusted == 1")
+    code, _, err = run(
+        *report, "--fail-if", "ece > 0", "--fail-if", "accuracy < 0.01", "--fail-if", "ece.adjusted == 1"
+    )
     assert (code, err.count("gate failed: ece > 0")) == (1, 4)
     assert "gate passed: ece.adjusted == 1 does not hold in any of 3 places" in err  # only groups have it
     assert Path("r.md").exists()

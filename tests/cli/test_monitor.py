@@ -216,13 +216,6 @@ def test_a_store_with_groups_from_a_sketch_asks_for_their_column(run: Run, files
     assert Monitor.open(store).status().n == 0
 
 
-def test_times_of_counted_windows_are_refused(run: Run, files: Path) -> None:
-    store = files / "rows.db"
-    run("init", store, "--reference", files / "reference.csv", "--rows", "100", *QUICK)
-    code, _, err = run("update", store, files / "labelled.parquet", "--time", "made")
-    assert (code, err) == (2, "error: --time: applies to windows of time, and these are counted in rows; drop --time\n")
-
-
 def test_errors_speak_of_options(run: Run, files: Path) -> None:
     pd.DataFrame({"y": [1, 2, 2], "p": [0.2, 0.7, 0.4]}).to_csv(files / "one-two.csv", index=False)
     init = ("init", files / "w.db", "--every", "1d", "--reference")
@@ -235,8 +228,6 @@ def test_errors_speak_of_options(run: Run, files: Path) -> None:
     cal.Sketches.of(cal.Predictions(YES[300:], SCORE[300:], groups=LAND[300:])).write(files / "old.sketch")
     err = run(*init, files / "old.sketch", "--where", "p > 0.5")[2]
     assert err == f"error: --where: applies to rows, and {files / 'old.sketch'} is a sketch; give it to scan\n"
-    err = run(*init, files / "reference.csv", "--lens", "classwise")[2]
-    assert err == "error: --lens: 'classwise' cannot be monitored; use 'binary', 'top_label' or 'class:NAME'\n"
     grouped = ("init", files / "g.db", "--every", "1d", "--by", "land", "--reference", files / "old.sketch")
     assert run(*grouped)[0] == 0
     assert Monitor.open(files / "g.db").settings.by == "land"
@@ -298,9 +289,6 @@ def test_columns_of_out_of_distribution_scores(run: Run, files: Path) -> None:
         ((*watched, "--ood", "p"), "--ood: unknown score 'p'; this monitor watches energy, far"),
     ):
         check_refusal(run(*update, *more), message)
-    init = ("init", files / "x.db", "--every", "1d", "--reference", files / "with.csv", "--ood")
-    check_refusal(run(*init, "p"), "--ood: the column 'p' holds the labels, scores or groups")
-    check_refusal(run(*init, "enrgy"), "--ood: unknown column 'enrgy'")
 
 
 def test_a_bad_time_of_a_file_is_not_that_of_an_option(run: Run, files: Path) -> None:

@@ -144,7 +144,7 @@ def parse_condition(text: str, known: Callable[[str], Measure], example: str) ->
         raise ArgumentError("--fail-if", f"{text!r}: {match[3].strip()!r} cannot be read", "the limit is a number")
     low, high = SHARE if field in ("pvalue", "adjusted") else measure.range
     if not low <= limit <= high:
-        problem = f"{text!r}: the limit is outside the range of {measure.name}"
+        problem = f"{text!r}: the limit is outside the range of {written}"
         raise ArgumentError("--fail-if", problem, f"it is {low:g} to {high:g}")
     return Condition(measure.name, field, group if at else None, match[2], limit)
 
