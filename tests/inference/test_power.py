@@ -235,4 +235,4 @@ def test_power_of_an_equivalence_test_is_how_often_the_error_is_shown_to_be_smal
     spread = math.sqrt(0.2 / 1000)
     exact = 2 * stats.norm.cdf(0.03 / spread - stats.norm.ppf(0.95)) - 1
     assert simulated.low - 0.02 < exact < simulated.high + 0.02
-    assert sample_size("calibration_in_the_large", deviation=0, scores=(2, 2), tolerance=0.03, repeats=200).n > 1000
+    assert sample_size("calibration_in_the_large", deviation=0, scores=(2, 2), tolerance=0.03, repeats=50).n > 1000
