@@ -334,8 +334,8 @@ def internal_validation(
     on that of logarithms for positive metrics such as the Brier score and O/E. :math:`s` is the larger of two standard deviations over the resamples:
     that of the optimism :math:`\theta(m_b, d_b) - \theta(m_b, d)`, which is the error of the apparent value, and that of :math:`\theta(m, d_b)`, the error
     of a value on this number of rows. They are about the model fitted on all rows, and were simulated for logistic models with 20 to 150
-    events (:doc:`/thin-data`); a model that memorises its rows needs cross-validation, which has no limits. The curve has none: limits of this kind
-    contained it at low and high risks too rarely.
+    events (:doc:`/thin-data`); a model that memorises its rows needs cross-validation, which has no limits. Those of the curve, at each risk, are in addition
+    nowhere inside Wilson's limits for as many rows as have a mean of the precision of the local line: resamples of a curve near 0 or 1 hardly vary.
 
     The linear algebra (BLAS) of the refits uses one thread, if threadpoolctl is installed, as it is with scikit-learn.
 

@@ -505,6 +505,7 @@ def _profile(y: Floats, v: Floats, tails: Floats) -> Floats:
     wanted = np.asarray(chdtri(len(y) - 1, tails), dtype=np.float64)
     tau2 = np.zeros(len(tails))
     for _ in range(MOST_STEPS):
+        # Relative to the largest weight, so that none overflows.
         least = v.min() + tau2
         weight = least[:, None] / (v + tau2[:, None])
         residual = y - (weight @ y / weight.sum(axis=1))[:, None]
