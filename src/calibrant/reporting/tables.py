@@ -250,9 +250,7 @@ def side_table(sides: Sequence[Side], outcome: str) -> Table:
     columns = (
         text_column("name", "model"),
         *([text_column("lens", "evaluated on", lambda lens: lens_text(lens, outcome))] if mixed else []),
-        *gap_columns(
-            "mean score" if mixed else mean_name(lens), "rate" if mixed else rate_name(lens, outcome)
-        ),
+        *gap_columns("mean score" if mixed else mean_name(lens), "rate" if mixed else rate_name(lens, outcome)),
         Column("adjusted", "adjusted p-value", chance_cell),
         Column(
             "detectable", "minimum detectable effect", lambda least: "-" if least is None else rounded_up(100 * least)
