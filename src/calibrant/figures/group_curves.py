@@ -75,13 +75,8 @@ class GroupCurves(Diagram):
             label = "one group" if place == 0 else None
             ax.plot(self.score, values, color=muted(), linewidth=0.7, gid="groups", label=label)
         if self.level is not None:
-            bands: list[tuple[Any, Any, float, str]] = [
-                (self.prediction_low, self.prediction_high, 0.15, "prediction"),
-                (self.low, self.high, 0.35, "confidence"),
-            ]
-            for low, high, alpha, name in bands:
-                shown: dict[str, Any] = {"color": look.color, "alpha": alpha, "linewidth": 0, "gid": name}
-                ax.fill_between(self.score, low, high, label=f"{name} band", **shown)
+            look.shade(ax, self.score, self.prediction_low, self.prediction_high, "prediction band", 0.15)
+            look.shade(ax, self.score, self.low, self.high, "confidence band", 0.35)
         ax.plot(self.score, self.pooled, gid="curve", **look.line, label=look.named("all groups"))
         finish(ax, *axis_names("binary"))
         return ax

@@ -75,13 +75,11 @@ def render_report(report: Report) -> str:
     str
         The page.
     """
-    tables = report_tables(report)
     return _render(
+        report,
         report_sides(report),
         (report,),
-        tables=tables,
-        title=report.title,
-        metadata=report.metadata,
+        tables=report_tables(report),
         headline=report.verdict.headline,
         further=report.verdict.sentence[len(report.verdict.headline) :],
         report=report,
@@ -106,11 +104,10 @@ def render_comparison(comparison: ReportComparison) -> str:
         The page.
     """
     return _render(
+        comparison,
         compared_sides(comparison.reports),
         comparison.reports,
         tables=comparison_tables(comparison),
-        title=comparison.title,
-        metadata=comparison.metadata,
         headline=comparison.sentence,
         further="",
         report=comparison.reports[0],
@@ -118,7 +115,7 @@ def render_comparison(comparison: ReportComparison) -> str:
     )
 
 
-def _render(sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
+def _render(document: Report | ReportComparison, sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
     """Render the template; it has a script where all sides have charts."""
     first, shown_first = reports[0], reports[sides.focus if len(reports) > 1 else 0]
     live = any(side.series for side in sides.sides) and all(report.charts is not None for report in reports)
@@ -133,6 +130,8 @@ def _render(sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
         _environment()
         .get_template("report.html")
         .render(
+            title=document.title,
+            metadata=document.metadata,
             policy=_policy(style, script),
             style=_verbatim(style),
             script=_verbatim(script),
