@@ -135,8 +135,7 @@ def curves_diagram(source: Any, y_prob: Any = None, *, knots: int = 3, points: i
     shares = np.quantile(_event(p).score, ENDS)
     score = np.linspace(shares[0], shares[1], points)
     curves = {str(p.group_names[code]): _spline(p.take(p.groups == code), score, knots) for code in np.unique(p.groups)}
-    bands = (None,) * 4
-    return GroupCurves(score, _spline(p, score, knots), *bands, curves, None)
+    return GroupCurves(score, _spline(p, score, knots), None, None, None, None, curves, None)
 
 
 def _event(p: Predictions) -> View:
