@@ -207,10 +207,11 @@ def pooled_estimates(rng: Rng) -> dict[str, float]:
     from scipy.stats import norm
 
     kinds: dict[str, dict[str, Any]] = {
-        "Hartung-Knapp": {},
-        "Hartung-Knapp ad hoc": {"interval": "hartung_knapp_adhoc"},
-        "normal": {"interval": "normal", "prediction_df": "k-2"},
-        "DerSimonian-Laird, normal": {"method": "dersimonian_laird", "interval": "normal"},
+        "profile": {},
+        "Hartung-Knapp": {"prediction": "k-1"},
+        "Hartung-Knapp ad hoc": {"interval": "hartung_knapp_adhoc", "prediction": "k-1"},
+        "normal": {"interval": "normal", "prediction": "k-2"},
+        "DerSimonian-Laird, normal": {"method": "dersimonian_laird", "interval": "normal", "prediction": "normal"},
     }
     values = {}
     for centres in (5, 10, 30):

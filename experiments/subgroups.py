@@ -31,6 +31,8 @@ ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = Path(__file__).with_suffix(".json"), ROOT / "docs" / "subgroups.md"
 DRAWN = 400_000
 INTERVALS = ("inversion", "bootstrap", "percentile")
+# Values that are shares of the runs.
+SHARES = ("false", "any", "found", "holds", "shown")
 
 
 def features_of(rng: Rng, n: int, count: int) -> dict[str, Any]:
@@ -252,11 +254,19 @@ def claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def page(rows: list[dict[str, Any]]) -> str:
     """The page of the stored results."""
-    from experiments.rendering import markdown_table, render
+    from scipy.stats import binomtest
+
+    from experiments.rendering import markdown_table, number, render
+
+    def cell(row: dict[str, Any], name: str) -> Any:
+        if name not in SHARES:
+            return row[name]
+        low, high = binomtest(round(row[name] * row["runs"]), row["runs"]).proportion_ci(method="wilson")
+        return f"{number(row[name])} [{low:.3f}, {high:.3f}]"
 
     def table(study: str, names: dict[str, str], numbers: int) -> str:
         own = [row for row in rows if row["study"].partition("_")[0] == study]
-        return markdown_table(list(names), [[row[name] for name in names.values()] for row in own], numbers)
+        return markdown_table(list(names), [[cell(row, name) for name in names.values()] for row in own], numbers)
 
     certificates = {"curve": "curve", "rows": "rows", "assuming": "assuming", "groups": "groups"}
     return render(

@@ -179,15 +179,25 @@ def optimism(rng: Rng, rows: int, predictors: int, intercept: float) -> Runs:
         return {}
     model = LogisticRegression(C=np.inf, solver="newton-cholesky")
     found = cal.clinical.internal_validation(model, x, y, metrics=[*POPULATION, "oe"], resamples=100, rng=rng)
+    deciles = np.quantile(found.estimator.predict_proba(x)[:, 1], [0.1, 0.5, 0.9])
     x, chance = patients(100_000)
     risk = found.estimator.predict_proba(x)[:, 1]
     outcome = rng.random(len(risk)) < chance
     truth = {name: measure(outcome, risk) for name, measure in POPULATION.items()} | {
         "oe": outcome.mean() / risk.mean()
     }
-    return {
+    runs: Runs = {
         name: (bool(found[name].low <= true <= found[name].high), found[name].corrected) for name, true in truth.items()
     }
+    curve = found.curve
+    assert curve is not None
+    for name, place in zip(
+        ("curve, low", "curve, median", "curve, high"), np.searchsorted(curve.score, deciles), strict=True
+    ):
+        near = np.argsort(np.abs(risk - curve.score[place]))[:2000]
+        true = np.polyfit(risk[near] - curve.score[place], chance[near], 1)[1]
+        runs[name] = bool(curve.low[place] <= true <= curve.high[place]), curve.corrected[place]
+    return runs
 
 
 def season(rng: Rng, rows: int, season: str | None) -> Runs:

@@ -248,7 +248,7 @@ SECTIONS: dict[str, list[Entry]] = {
         Entry(
             "optimism",
             "Correction for optimism",
-            "The calibration curve that a model shows on its own training rows, and the one to expect on new rows: flatter, since the model is overfitted. "
+            "The calibration curve that a model shows on its own training rows, and the one to expect on new rows, with 95% limits: flatter, since the model is overfitted. "
             "Twelve predictors, eleven of them noise, and 150 rows.",
             "from sklearn.linear_model import LogisticRegression\n\n"
             "rng = np.random.default_rng(0)\n"

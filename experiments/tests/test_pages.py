@@ -43,7 +43,7 @@ def test_results_give_their_page(results: Path, page: Path, made: Callable[[Any]
     assert made(json.loads(results.read_text(encoding="utf-8"))) == page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("name", "parts"), zip(STUDIES, (3, 5, 14, 9, 4), strict=True))
+@pytest.mark.parametrize(("name", "parts"), list(zip(STUDIES, (3, 5, 14, 9, 4), strict=True)))
 def test_studies_of_papers_give_their_page(name: str, parts: int) -> None:
     study = load(RESULTS / f"{name}.json")
     assert as_page(study) == (PAGES / f"{name}.md").read_text(encoding="utf-8")

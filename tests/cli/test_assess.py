@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from tests.calling import Run, check_refusal
+from tests.calling import Run
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(400)
@@ -177,12 +177,6 @@ def test_compare_reads_logits_from_standard_input(
     assert err == ""
 
 
-def test_models_with_other_classes_are_refused(animals: Path, run: Run) -> None:
-    frame = pd.read_csv(animals).rename(columns={"new_eel": "new_owl"})
-    frame.to_csv(animals, index=False)
-    check_refusal(run("compare", animals, "--models", "old_*,new_*"), "different classes")
-
-
 def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
     options = ("--metrics", "ece,brier", "--level", "0.9", "--assess", "--resamples", "100", "--seed", "2")
     found = read(run("evaluate", binary, "--json", *options))["metrics"]
@@ -194,7 +188,6 @@ def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
     code, out, _ = run("evaluate", binary, *options)
     assert code == 0
     assert all(word in out for word in ("low", "high", "p-value"))
-    check_refusal(run("evaluate", binary, "--level", "95"), "level")
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")

@@ -86,8 +86,6 @@ def test_it_is_found_upwards_to_the_root_of_the_repository(
     (project / "a" / ".git").mkdir()
     (project / "a" / "pyproject.toml").write_text("this is not TOML, and nobody asked")
     assert find_configuration() is None
-    code, _, err = run("evaluate", "x", "--config", "y", "--no-config")
-    assert (code, err) == (2, "error: --no-config: cannot be combined with --config; give one of them\n")
     assert "cannot be read" in run("evaluate", "x", "--config", "none.toml")[2]
 
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from tests.calling import Run, check_refusal
+from tests.calling import Run
 
 
 def test_a_fault_of_ours_is_no_failed_gate(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,6 @@ def test_demo_writes_a_page_and_says_where(
     assert "<!doctype html>" in (tmp_path / "demo.html").read_text(encoding="utf-8")
     assert str(tmp_path / "new" / "data" / "digits_test.csv") in out
     assert run("evaluate", tmp_path / "new" / "data" / "digits_test.csv", "--metrics", "ece")[0] == 0
-    check_refusal(run("demo", "--out", tmp_path / "no" / "demo.html"), "cannot be written")
 
 
 def test_rows_are_named_by_the_lines_of_the_file(tmp_path: Path, run: Run) -> None:

@@ -32,7 +32,12 @@ def test_a_query_and_a_module_give_the_same_probability(run: Run) -> None:
     assert module["predict_proba"](0.7)[1] == pytest.approx(probability, abs=1e-12)
 
 
-def test_options_of_sql_belong_to_sql(run: Run) -> None:
-    code, _, err = run("export", "platt.json", "--to", "python", "--table", "t", "--out", "platt.py")
-    assert code == 2
-    assert err == "error: --table: is an option of --to sql; drop it\n"
+def test_the_star_of_a_pattern_is_each_class_and_a_query_replaces_another(run: Run) -> None:
+    fitted = cal.PlattScaling().fit([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]], ["no", "yes", "yes", "no"])
+    cal.save(fitted, "named.json")
+    for _ in range(2):
+        code, _, err = run("export", "named.json", "--to", "sql", "--probs", "z_*", "--out", "named.sql")
+        assert (code, err) == (0, "")
+    query = f"WITH predictions AS (SELECT 0.3 AS z_no, 0.7 AS z_yes) {Path('named.sql').read_text()}"
+    ((no, yes),) = duckdb.connect().sql(f"SELECT z_no_calibrated, z_yes_calibrated FROM ({query})").fetchall()
+    assert (no, yes) == pytest.approx(fitted.predict_proba([[0.3, 0.7]])[0], abs=1e-12)

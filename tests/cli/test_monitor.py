@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -65,12 +64,11 @@ def test_a_file_that_cannot_be_added_stops_no_other(
     good = parts[0].read_text()
     parts[0].write_text(good.replace(f"\n{SCORE[0]},", "\n1.7,"))
     command = ("update", store, *parts, files / "absent.csv", "--time", "made", "--fail-on-alarm", "never")
-    content = hashlib.sha256(parts[0].read_bytes()).hexdigest()[:12]
     for what in ("added", "duplicates"):
         code, out, err = run(*command)
         assert code == 2
         assert out.count(f"100 rows: 100 {what}") == 2
-        assert f"error: {parts[0]} (sha256 {content}): " in err
+        assert f"error: {parts[0]}: " in err
         assert f"error: {files / 'absent.csv'}: " in err
     code, out, err = run(*command, "--json")
     assert (code, len(json.loads(out)["files"]), len(json.loads(out)["set_aside"])) == (2, 2, 2)
@@ -107,7 +105,7 @@ def test_rows_then_labels_then_status(run: Run, files: Path, store: Path) -> Non
     assert code == 0
     assert "2026-01-02  tested    60      100%" in out
     assert (
-        "300 rows in 5 windows of 1 day, 300 labelled; 60 rows in 1 open window (2026-01-05), tested when newer rows arrive\n"
+        "300 rows in 5 windows of 1 day, 300 labelled; 60 rows in 1 open window (2026-01-05), tested when newer rows arrive or the current time is advanced\n"
         in out
     )
     accuracy = ((SCORE[180:240] > 0.5) == YES[180:240]).mean()
@@ -119,6 +117,8 @@ def test_rows_then_labels_then_status(run: Run, files: Path, store: Path) -> Non
     assert run("status", store, *words, "--out", files / "x.prom") == (0, "", "")
     assert (files / "x.prom").read_text() == out.replace('model="watch"', 'model="churn",env="prod",team=""')
     assert run("check", store)[:2] == (0, "No damage found.\n")
+    code, out, _ = run("advance", store, "--now", "2026-01-06", "--fail-on-alarm", "never")
+    assert (code, out.split("\n")[0]) == (0, "1 window closed, 1 window tested")
 
 
 @pytest.mark.parametrize("name", ["labelled.parquet", "some.csv"])
@@ -216,13 +216,6 @@ def test_a_store_with_groups_from_a_sketch_asks_for_their_column(run: Run, files
     assert Monitor.open(store).status().n == 0
 
 
-def test_times_of_counted_windows_are_refused(run: Run, files: Path) -> None:
-    store = files / "rows.db"
-    run("init", store, "--reference", files / "reference.csv", "--rows", "100", *QUICK)
-    code, _, err = run("update", store, files / "labelled.parquet", "--time", "made")
-    assert (code, err) == (2, "error: --time: applies to windows of time, and these are counted in rows; drop --time\n")
-
-
 def test_errors_speak_of_options(run: Run, files: Path) -> None:
     pd.DataFrame({"y": [1, 2, 2], "p": [0.2, 0.7, 0.4]}).to_csv(files / "one-two.csv", index=False)
     init = ("init", files / "w.db", "--every", "1d", "--reference")
@@ -235,8 +228,6 @@ def test_errors_speak_of_options(run: Run, files: Path) -> None:
     cal.Sketches.of(cal.Predictions(YES[300:], SCORE[300:], groups=LAND[300:])).write(files / "old.sketch")
     err = run(*init, files / "old.sketch", "--where", "p > 0.5")[2]
     assert err == f"error: --where: applies to rows, and {files / 'old.sketch'} is a sketch; give it to scan\n"
-    err = run(*init, files / "reference.csv", "--lens", "classwise")[2]
-    assert err == "error: --lens: 'classwise' cannot be monitored; use 'binary', 'top_label' or 'class:NAME'\n"
     grouped = ("init", files / "g.db", "--every", "1d", "--by", "land", "--reference", files / "old.sketch")
     assert run(*grouped)[0] == 0
     assert Monitor.open(files / "g.db").settings.by == "land"
@@ -298,9 +289,6 @@ def test_columns_of_out_of_distribution_scores(run: Run, files: Path) -> None:
         ((*watched, "--ood", "p"), "--ood: unknown score 'p'; this monitor watches energy, far"),
     ):
         check_refusal(run(*update, *more), message)
-    init = ("init", files / "x.db", "--every", "1d", "--reference", files / "with.csv", "--ood")
-    check_refusal(run(*init, "p"), "--ood: the column 'p' holds the labels, scores or groups")
-    check_refusal(run(*init, "enrgy"), "--ood: unknown column 'enrgy'")
 
 
 def test_a_bad_time_of_a_file_is_not_that_of_an_option(run: Run, files: Path) -> None:

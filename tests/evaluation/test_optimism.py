@@ -102,6 +102,23 @@ def test_limits_of_the_corrected_values() -> None:
     assert validate(method="cross_validation", resamples=4)["auroc"].low is None
 
 
+def test_limits_of_the_curve_are_nowhere_inside_those_of_wilson() -> None:
+    """Effective rows of the local line at a risk: one over the sum of its squared weights, with tricube weights of the nearest two thirds."""
+    curve, score = validate(resamples=ROWS).curve, risks(EVERY)
+    for at, rate, low, high in zip(curve.score, curve.corrected, curve.low, curve.high, strict=True):
+        away = np.abs(score - at)
+        tricube = np.clip(1 - (away / np.sort(away)[len(score) * 2 // 3 - 1]) ** 3, 0, None) ** 3
+        centre = np.average(score, weights=tricube)
+        line = tricube / tricube.sum() + tricube * (score - centre) * (at - centre) / (tricube @ (score - centre) ** 2)
+        rows = 1 / np.square(line).sum()
+        middle, half = rate + 1.96**2 / (2 * rows), 1.96 * np.sqrt(rate * (1 - rate) / rows + (1.96 / (2 * rows)) ** 2)
+        least, most = (middle - half) / (1 + 1.96**2 / rows), (middle + half) / (1 + 1.96**2 / rows)
+        assert low <= max(0, least) + 1e-5
+        assert high >= min(1, most) - 1e-5
+        assert high - low < 2.5 * (most - least)
+    assert np.isnan(validate(method="cross_validation", resamples=4).curve.low).all()
+
+
 def test_cross_validation_pools_the_folds() -> None:
     folds = [(np.setdiff1d(EVERY, rows), rows) for rows in np.array_split(np.random.default_rng(1).permutation(80), 4)]
     held_out = np.empty(80)
@@ -142,7 +159,7 @@ def test_a_model_that_memorises_is_noted() -> None:
 def test_the_curve_counts_the_resamples_that_reach_each_risk() -> None:
     found = validate(resamples=ROWS[:5]).curve
     assert found.n.max() == 5
-    assert list(found.to_frame().columns) == ["score", "apparent", "corrected", "n"]
+    assert list(found.to_frame().columns) == ["score", "apparent", "corrected", "n", "low", "high"]
 
 
 def test_the_same_seed_gives_the_same_result() -> None:

@@ -152,6 +152,7 @@ TABLE: dict[str, Call] = {
     "summary, five resamples": lambda: cal.clinical.summary(EVENT, RISK, n_resamples=5),
     "summary, clusters without groups": lambda: cal.clinical.summary(EVENT, RISK, cluster=True),
     "validation of a model without probabilities": lambda: validation(estimator=Classes()),
+    "validation with a keyword of predictions": lambda: validation(pos_label=1),
     **varied("update", UPDATED, call, cal.clinical.closed_test_update, y_true=Y, y_prob=RISK),
     "update of weighted rows": lambda: cal.clinical.closed_test_update(
         cal.Predictions(Y, RISK, sample_weight=np.arange(1, 81))

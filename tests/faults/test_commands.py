@@ -50,6 +50,7 @@ FILES: dict[str, str | bytes] = {
     "cut.json": '{"content": {"fitted"',
     "empty.json": "{}",
     "other-labels.csv": "row,y\n0,7\n1,0\n",
+    "models.csv": "label,old_a,old_b,new_a,new_c\na,0.2,0.8,0.3,0.7\n",
 }
 
 
@@ -80,6 +81,7 @@ def make_files(folder: Path) -> None:
     }
     pd.DataFrame(trial).to_csv(folder / "trial.csv", index=False)
     cal.Monitor.create(folder / "watch.db", reference=(yes, score), every="1d", n_resamples=19)
+    cal.Monitor.create(folder / "counted.db", reference=(yes, score), every=100, n_resamples=19)
 
 
 @contextlib.contextmanager

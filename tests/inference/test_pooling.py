@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import chi2, norm, t
 
 import calibrant as cal
 
@@ -58,7 +60,7 @@ def test_hartung_knapp_is_not_narrower_than_normal_with_the_adhoc_rule() -> None
 
 def test_without_variation_between_centres_both_intervals_agree() -> None:
     y, s = SETS["homogeneous"]
-    found = cal.inference.pool_estimates(y, s)
+    found = cal.inference.pool_estimates(y, s, prediction="k-1")
     assert found.tau2 == 0
     assert (found.prediction_low, found.prediction_high) == (found.low, found.high)
     equal = cal.inference.pool_estimates([1.0, 1.0, 1.0], [0.1, 0.2, 0.3])
@@ -75,7 +77,45 @@ def test_results_are_transformed_back_and_the_rest_is_not(transform: Any) -> Non
     assert (found.tau2, found.standard_error, found.i2) == (plain.tau2, plain.standard_error, plain.i2)
 
 
+@pytest.mark.parametrize("name", SETS)
+def test_prediction_limits_are_quantiles_over_the_distribution_of_tau2(name: str) -> None:
+    y, s = (np.array(part) for part in SETS[name])
+
+    def q(tau2: float) -> float:
+        weight = 1 / (s**2 + tau2)
+        return float(weight @ (y - weight @ y / weight.sum()) ** 2)
+
+    def tau2_at(quantile: float) -> float:
+        widest = 1e8 * float(np.ptp(y) ** 2 + s.max() ** 2)
+        return 0.0 if q(0.0) <= quantile else brentq(lambda t: q(t) - quantile, 0, widest, xtol=1e-18 * widest)
+
+    shares = (np.arange(1000) + 0.5) / 1000
+    tau2 = np.array([tau2_at(each) for each in chi2.ppf(shares, len(y) - 1)])[:, None]
+    weight = 1 / (s**2 + tau2)
+    centre, spread = (weight @ y) / weight.sum(axis=1), np.sqrt(tau2[:, 0] + 1 / weight.sum(axis=1))
+    found = cal.inference.pool_estimates(y, s)
+    for end, share in ((found.prediction_low, 0.025), (found.prediction_high, 0.975)):
+        assert norm.cdf((end - centre) / spread).mean() == pytest.approx(share, abs=1e-9)
+    assert found.tau2_low == pytest.approx(tau2_at(chi2.ppf(0.975, len(y) - 1)), rel=1e-9)
+
+
+def test_without_sampling_error_the_prediction_interval_is_that_of_a_normal_value() -> None:
+    y = RNG.normal(size=5)
+    found = cal.inference.pool_estimates(y, [1e-7] * 5)
+    exact = t.interval(0.95, 4, y.mean(), np.sqrt(np.var(y, ddof=1) * 6 / 5))
+    assert [found.prediction_low, found.prediction_high] == pytest.approx(exact, rel=1e-3)
+
+
+def test_prediction_intervals_of_five_centres_contain_a_new_one() -> None:
+    rng, inside = np.random.default_rng(0), []
+    for _ in range(150):
+        error = rng.uniform(0.2, 0.5, 5)
+        found = cal.inference.pool_estimates(rng.normal(0, np.sqrt(0.3**2 + error**2)), error)
+        inside.append(norm.cdf(found.prediction_high / 0.3) - norm.cdf(found.prediction_low / 0.3))
+    assert np.mean(inside) > 0.93
+
+
 def test_missing_prediction_interval_is_noted() -> None:
-    found = cal.inference.pool_estimates([1.0, 2.0], [0.1, 0.2], interval="normal", prediction_df="k-2")
+    found = cal.inference.pool_estimates([1.0, 2.0], [0.1, 0.2], interval="normal", prediction="k-2")
     assert np.isnan(found.prediction_low)
     assert "requires three estimates" in " ".join(found.notes)

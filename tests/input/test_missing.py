@@ -97,6 +97,13 @@ def test_all_arguments_lose_the_same_rows() -> None:
     assert cal.ece(found, where=mask) == cal.ece(cal.Predictions(mine, label="y", prob="p", sample_weight="w"))
 
 
+def test_frames_of_labels_and_scores_may_name_their_columns_alike() -> None:
+    labels = pd.DataFrame({"a": [1, None, 0, 1], "b": [0, 1, 1, 0]})
+    scores = pd.DataFrame({"a": [0.2, 0.3, None, 0.5], "b": [0.8, 0.7, 0.4, 0.5]})
+    found = cal.Predictions(labels, scores, missing="drop")
+    assert (found.n, found.dropped.columns) == (2, {"a": 1, "a of y_prob": 1})
+
+
 def test_models_stay_paired() -> None:
     rng = np.random.default_rng(1)
     p = rng.random(400)

@@ -85,8 +85,8 @@ for theirs, ours in MEASURES.items():
     COMPUTED |= {
         f"t({parts})": by_centre(ours),
         f"facts(pool({parts}, test = 'knha'))": facts(ours),
-        f"ahead(pool({parts}, test = 'knha'))": ahead(ours),
-        f"ahead(pool({parts}), pi.type = 'riley')": ahead(ours, interval="normal", prediction_df="k-2"),
+        f"ahead(pool({parts}, test = 'knha'))": ahead(ours, prediction="k-1"),
+        f"ahead(pool({parts}), pi.type = 'riley')": ahead(ours, interval="normal", prediction="k-2"),
         f"facts(pool({parts}))": facts(ours, interval="normal"),
         f"facts(pool({parts}, method = 'DL', test = 'knha'))": facts(ours, method="dersimonian_laird"),
         f"facts(pool({parts}, test = 'adhoc'))": facts(ours, interval="hartung_knapp_adhoc"),

@@ -10,18 +10,19 @@ from typing import Any
 import click
 
 from ..errors import ArgumentError, ColumnError
+from ..evaluation.header import positive_class
 from ..inference.comparison import Comparison, compare
 from ..inference.significance import assess, assess_many
 from ..inference.verdicts import SignificanceResult
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
 from . import options
-from .conditions import Condition, Gates, Place, check, named_file
+from .conditions import ANY, INTERVAL, Condition, Gates, Measure, Place, check, named_file
 from .gate_results import Checked
 from .listing import metric_named
 from .screen import print_lines
 from .selecting import Draws, MetricOptions
-from .source import Source, positive_class
+from .source import Source
 from .streaming import read_stream
 
 
@@ -178,15 +179,14 @@ def run_compare(
     chosen = metric_named(metric, "--metric")
     keywords = {"level": level, **draws.keywords(), **metric_options.keywords_of([chosen])}
 
-    def known(name: str) -> str:
+    def known(name: str) -> Measure:
         if name.lower() == "difference":
-            return "difference"
+            return Measure("difference", (*INTERVAL, "pvalue"))
         if metric_named(name, "--fail-if").id != chosen.id:
             raise ArgumentError("--fail-if", f"{name} is not compared", f"use {chosen.id} or difference, or --metric")
-        return chosen.id
+        return Measure(chosen.id, range=ANY if metric_options.further else chosen.range)
 
-    fields = {"difference": ("value", "low", "high", "pvalue")}
-    conditions = gates.conditions(known, lambda name: fields.get(name, ("value",)), "difference.low > 0")
+    conditions = gates.conditions(known, "difference.low > 0")
     # A model is its column, or the part of a pattern before the star.
     specs, scores = [spec.strip() for spec in models.split(",")], "logits" if logits else "probs"
     if len(set(specs)) < max(2, len(specs)):

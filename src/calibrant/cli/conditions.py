@@ -25,8 +25,19 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-# The numbers of the header of an evaluation.
-HEADER = ("n", "events", "accuracy", "auroc", "average_precision", "mean_confidence", "observed_expected")
+SHARE, COUNT, ANY = (0.0, 1.0), (0.0, math.inf), (-math.inf, math.inf)
+INTERVAL = ("value", "low", "high")
+# The numbers of the header of an evaluation, with their ranges.
+HEADER = dict.fromkeys(("n", "events", "observed_expected"), COUNT)
+HEADER |= dict.fromkeys(("accuracy", "auroc", "average_precision", "mean_confidence", "prevalence"), SHARE)
+
+
+class Measure(NamedTuple):
+    """What a gate can be about."""
+
+    name: str
+    fields: Sequence[str] = ("value",)
+    range: tuple[float, float] = ANY
 
 
 class Condition(NamedTuple):
@@ -68,11 +79,9 @@ class Gates(NamedTuple):
         """Take the options of gates from those of a command."""
         return cls(tuple(options.pop("gates", ())))
 
-    def conditions(
-        self, known: Callable[[str], str], fields: Callable[[str], Sequence[str]], example: str
-    ) -> list[Condition]:
-        """Parse the gates; `known` gives the id of a measure or raises, and `fields` gives the fields that it has."""
-        parsed = [parse_condition(text, known, fields, example) for text in self.texts]
+    def conditions(self, known: Callable[[str], Measure], example: str) -> list[Condition]:
+        """Parse the gates; `known` gives the measure of a name or raises."""
+        parsed = [parse_condition(text, known, example) for text in self.texts]
         return list({str(each): each for each in parsed}.values())
 
     def conclude(self, checked: Sequence[Checked], title: str, output: Mapping[str, Any] | Callable[[], None]) -> bool:
@@ -106,9 +115,7 @@ class Gates(NamedTuple):
         return bool(failed)
 
 
-def parse_condition(
-    text: str, known: Callable[[str], str], fields: Callable[[str], Sequence[str]], example: str
-) -> Condition:
+def parse_condition(text: str, known: Callable[[str], Measure], example: str) -> Condition:
     """Parse ``NAME[.FIELD][@GROUP] SIGN LIMIT``; the last sign separates, so that names of groups may contain others."""
     match = re.fullmatch(r"(.*)(>=|<=|==|!=|>|<)([^<>=!]*)", text, re.DOTALL)
     if match is None or not match[1].strip() or not match[3].strip():
@@ -120,21 +127,26 @@ def parse_condition(
         raise ArgumentError("--fail-if", f"{text!r} is not a condition", f'write it as "{example}"')
     field = "value"
     try:
-        id = known(written)
+        measure = known(written)
     except CalibrantError:
         if "." not in written:
             raise
         name, field = (part.strip() for part in written.rsplit(".", 1))
-        id = known(name)
-        if field not in fields(id):
-            raise ArgumentError("--fail-if", f"{id} has no field {field!r}", f"use {', '.join(fields(id))}") from None
+        measure = known(name)
+        if field not in measure.fields:
+            problem = f"{measure.name} has no field {field!r}"
+            raise ArgumentError("--fail-if", problem, f"use {', '.join(measure.fields)}") from None
     try:
         limit = float(match[3])
     except ValueError:
         limit = math.nan
     if not math.isfinite(limit):
         raise ArgumentError("--fail-if", f"{text!r}: {match[3].strip()!r} cannot be read", "the limit is a number")
-    return Condition(id, field, group if at else None, match[2], limit)
+    low, high = SHARE if field in ("pvalue", "adjusted") else measure.range
+    if not low <= limit <= high:
+        problem = f"{text!r}: the limit is outside the range of {written}"
+        raise ArgumentError("--fail-if", problem, f"it is {low:g} to {high:g}")
+    return Condition(measure.name, field, group if at else None, match[2], limit)
 
 
 def check(conditions: Iterable[Condition], places: Sequence[Place], by: str | None = None) -> list[Checked]:
@@ -209,7 +221,7 @@ def _measures_of(part: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         shares = header.get("prevalence")
         if isinstance(shares, (list, tuple)) and len(shares) == 2:
             measures["prevalence"] = {"value": shares[1]}
-        for name in ("auroc", "average_precision"):
+        for name in ("auroc", "average_precision", "prevalence"):
             if name in measures and header.get("kind") != "binary":
                 measures[name]["reason"] = "it is available for two classes"
     return measures | _measures(part.get("metrics", part.get("rows", ())))
@@ -228,59 +240,55 @@ def _measures(listed: Any) -> dict[str, dict[str, Any]]:
     return measures
 
 
-def metric_conditions(gates: Gates, more: Collection[str] = ()) -> list[Condition]:
-    """The gates on metrics, on the numbers of the header, such as AUROC and accuracy, and on `more` measures with intervals."""
+def metric_conditions(gates: Gates, more: Collection[str] = (), *, with_options: bool = False) -> list[Condition]:
+    """The gates on metrics, on the numbers of the header, such as AUROC and accuracy, and on `more` measures with intervals.
+
+    The range of a metric is that of its usual options; `with_options` states that others may be in use.
+    """
     from ..evaluation.result import MetricResult
+    from ..metrics.names import function_named
     from .listing import metric_named
 
-    def known(name: str) -> str:
+    numbers = [each.name for each in dataclasses.fields(MetricResult) if each.type == "float | None"]
+    fields = [name for name in numbers if name != "ideal"]
+
+    def known(name: str) -> Measure:
         key = name.lower().replace(" ", "_")
         if key in more:
-            return key
-        if key in (*HEADER, "prevalence"):
-            return key
+            return Measure(key, INTERVAL)
+        key = (function_named(name) or key).removeprefix("evaluation.")
+        if key in HEADER:
+            return Measure(key, range=HEADER[key])
         try:
-            return metric_named(name, "--fail-if").id
+            metric = metric_named(name, "--fail-if")
         except CalibrantError as error:
-            numbers = ", ".join((*more, *HEADER, "prevalence"))
-            names = f"a gate names a metric, with a field such as ece.pvalue or ece.high, or one of {numbers}"
+            names = f"a gate names a metric, with a field such as ece.pvalue or ece.high, or one of {', '.join((*more, *HEADER))}"
             raise error.replaced(remedy=f"{error.remedy.rstrip('?')}; {names}") from None
+        return Measure(metric.id, fields, ANY if with_options else metric.range)
 
-    numbers = [each.name for each in dataclasses.fields(MetricResult) if each.type == "float | None"]
-
-    def fields(id: str) -> Sequence[str]:
-        if id in more:
-            return ["value", "low", "high"]
-        return ["value"] if id in (*HEADER, "prevalence") else [name for name in numbers if name != "ideal"]
-
-    return gates.conditions(known, fields, "ece > 0.05")
+    return gates.conditions(known, "ece > 0.05")
 
 
 def gate_metrics(conditions: Iterable[Condition]) -> list[str]:
     """The metrics that gates need, beside the header."""
-    return list(dict.fromkeys(each.name for each in conditions if each.name not in (*HEADER, "prevalence")))
-
-
-def needed_fields(conditions: Iterable[Condition]) -> set[str]:
-    """The fields that gates need."""
-    return {each.field for each in conditions}
+    return list(dict.fromkeys(each.name for each in conditions if each.name not in HEADER))
 
 
 def needs_interval(conditions: Iterable[Condition]) -> bool:
     """Whether a gate needs an interval."""
-    return bool(needed_fields(conditions) & {"low", "high"})
+    return any(each.field in ("low", "high") for each in conditions)
 
 
 def needs_test(conditions: Iterable[Condition]) -> bool:
     """Whether a gate needs a p-value."""
-    return bool(needed_fields(conditions) - {"value", "low", "high"})
+    return any(each.field not in INTERVAL for each in conditions)
 
 
-def measure_named(name: str, known: Iterable[str]) -> str:
-    """The measure of this name."""
+def measure_named(name: str, known: Iterable[str]) -> Measure:
+    """The measure of this name, which has an interval."""
     key = name.lower().replace(" ", "_")
     if key in known:
-        return key
+        return Measure(key, INTERVAL)
     near, listed = suggest(key, known), ", ".join(known)
     raise ArgumentError(
         "--fail-if", f"unknown measure {name!r}", f"{near} The measures are {listed}" if near else f"use {listed}"

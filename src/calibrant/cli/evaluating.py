@@ -85,7 +85,7 @@ def run(
     """
     gates, source = Gates.take(options), Source.take(file, options)
     asked, draws = MetricOptions.take(options), Draws.take(options)
-    conditions = metric_conditions(gates)
+    conditions = metric_conditions(gates, with_options=bool(asked.further))
     names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     level = 0.95 if level is None and needs_interval(conditions) else level
     assess = assess or needs_test(conditions)
@@ -145,9 +145,7 @@ def run_clinical(
     from ..clinical.performance import summary as clinical_summary
 
     gates, source, draws = Gates.take(options), Source.take(file, options), Draws.take(options)
-    conditions = gates.conditions(
-        lambda name: measure_named(name, ROWS), lambda _: ("value", "low", "high"), "slope < 0.8"
-    )
+    conditions = gates.conditions(lambda name: measure_named(name, ROWS), "slope < 0.8")
     summary = clinical_summary(
         source.read(),
         level=level,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import click
-import numpy as np
 
 from ..errors import ArgumentError, CalibrantError, LabelError
 from ..input.missing import Dropped
@@ -26,7 +24,7 @@ from . import options
 from .arrivals import in_class_order, labels_like, read_label_file, read_ood, read_reference_times, read_rows
 from .config import is_configured
 from .invocation import running
-from .monitoring import exit_for_alarms, fail_option, finish, id_option, lines_of, now_option, time_option
+from .monitoring import exit_for_alarms, fail_option, finish, id_option, lines_of, time_option
 from .rows import is_sketch
 from .screen import clean, print_json, print_lines, say
 from .source import Source
@@ -172,7 +170,7 @@ def update(store: str, files: tuple[str, ...], fail_on: str, as_json: bool, **op
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @id_option("Column with the id of each row, as given to update; by default the one given to init.")
 @options.label_option
-@now_option("Current time; by default that of the latest prediction.")
+@click.option("--now", metavar="TIME", help="Current time; by default that of the latest prediction.")
 @options.where_option
 @click.option(
     "--format",
@@ -197,6 +195,17 @@ def labels(store: str, files: tuple[str, ...], fail_on: str, as_json: bool, **op
     add_files(opened, files, add, fail_on, as_json)
 
 
+@options.command("advance")
+@click.argument("store")
+@click.option("--now", metavar="TIME", required=True, help="Current time, such as 2026-03-09.")
+@fail_option
+@options.json_option
+@options.debug_option
+def advance(store: str, now: str, fail_on: str, as_json: bool) -> None:
+    """Close and test the windows of STORE that have ended, without waiting for newer predictions."""
+    finish(Monitor.open(store).advance(now), fail_on, as_json)
+
+
 def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update], fail_on: str, as_json: bool) -> None:
     """Add files and print what became of them; of several, one that cannot be added is set aside, for which the command exits with 2."""
     if len(files) == 1:
@@ -215,7 +224,7 @@ def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update
             is_expected = isinstance(error, CalibrantError | OSError)
             fault = fault if is_expected else error
             problem = in_options(error) if isinstance(error, CalibrantError) else repr(error)
-            aside[name_with_fingerprint(file)] = problem.removeprefix(f"{file}: ")
+            aside[file] = problem.removeprefix(f"{file}: ")
         finally:
             running.files = None
     if as_json:
@@ -229,15 +238,6 @@ def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update
     if aside:
         raise click.exceptions.Exit(EXIT_SET_ASIDE)
     exit_for_alarms([alarm for update in done.values() for alarm in update.alarms], fail_on)
-
-
-def name_with_fingerprint(file: str) -> str:
-    """The name of a file with the beginning of the hash of its content, if it can be read."""
-    try:
-        with open(file, "rb") as opened:
-            return f"{file} (sha256 {hashlib.file_digest(opened, 'sha256').hexdigest()[:12]})"
-    except OSError:
-        return file
 
 
 def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Dropped | None]:
@@ -297,8 +297,7 @@ def add_predictions(opened: Monitor, file: str, options: dict[str, Any], *, labe
         rows, count, dropped = read_rows(source, **columns, watched=settings.by, label_required=label_required)
         rows = in_class_order(rows, settings.classes)
         form: dict[str, Any] = {"input": rows.pop("input"), "normalize": source.normalize, "clip": source.clip}
-        labels = np.zeros(len(rows["y_prob"]), np.int64)
-        rows["y_prob"] = Predictions.derived(labels, rows["y_prob"], **form).probs
+        rows["y_prob"] = Predictions.unlabelled(rows["y_prob"], **form).probs
         update = opened.update(**keywords, **rows)
     if dropped is not None:
         update = replace(update, rows=count, dropped_rows=dropped.n)

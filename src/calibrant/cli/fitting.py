@@ -10,6 +10,7 @@ import numpy as np
 
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
+from ..evaluation.header import positive_class
 from ..evaluation.measure import calibrate_predictions
 from ..input.missing import Dropped
 from ..input.predictions import Predictions
@@ -26,7 +27,7 @@ from . import options
 from .config import is_configured
 from .rows import is_sketch
 from .screen import clean, print_json, print_lines, say
-from .source import Source, like_labels, positive_class
+from .source import Source, like_labels
 from .streaming import read as read_sketches
 from .tables import check_target, open_table
 
@@ -105,13 +106,8 @@ def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[
             keywords["classes"] = like_classes(keywords["classes"], calibrator.classes_.tolist())
         rows = len(keywords["y_prob"])
         _check_calibrator(calibrator, keywords)
-        # The labels are not used, and say nothing about the order of the classes.
-        labels = np.zeros(rows, np.int64) if "classes" not in keywords else np.full(rows, keywords["classes"][0])
-        if not calibrator.exclusive:
-            labels = np.zeros(np.shape(keywords["y_prob"]), np.int64)
-        keywords |= {"multilabel": not calibrator.exclusive}
-        keywords |= {} if dropped is None else {"missing": dropped}
-        p = Predictions.derived(labels, normalize=source.normalize, clip=source.clip, **keywords)
+        keywords |= {"normalize": source.normalize, "clip": source.clip, "multilabel": not calibrator.exclusive}
+        p = Predictions.unlabelled(missing="raise" if dropped is None else dropped, **keywords)
         path = opened.write(out, calibrate_predictions(p, calibrator).probs)
         return path, rows, dropped
 
@@ -130,9 +126,6 @@ def _check_calibrator(calibrator: Calibrator, keywords: dict[str, Any]) -> None:
         problem = f"was fitted on the classes {', '.join(map(str, known))}, and the file has {named}"
         remedy = "name a column for each class with --probs, or fit another calibrator"
         raise ArgumentError("calibrator", problem, remedy)
-    if calibrator.input == "logit" and keywords["input"] != "logit":
-        problem = "was fitted on logits, and these are probabilities"
-        raise ArgumentError("calibrator", problem, "name logits with --logits")
 
 
 @options.command("apply")
@@ -160,10 +153,12 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
 @options.command("export")
 @click.argument("calibrator")
 @click.option("--to", required=True, type=click.Choice(["sql", "python", "onnx"]), help="Format.")
-@options.written_option("--out", kind="a file", required=True, help="Where to write it.")
+@options.written_option("--out", required=True, help="Where to write it.")
 @click.option("--table", metavar="TABLE", help="Table that the SQL query reads; predictions by default.")
 @click.option(
-    "--probs", metavar="COLUMNS", help="Comma-separated columns of the scores in the SQL query; p by default."
+    "--probs",
+    metavar="COLUMNS",
+    help="Comma-separated columns of the scores in the SQL query, or a pattern such as 'p_*', in which the star stands for each class; p by default.",
 )
 @click.option("--keep", metavar="COLUMNS", help="Comma-separated columns that the SQL query returns too.")
 @click.option("--dialect", type=click.Choice(["duckdb", "postgres"]), help="Dialect of SQL; duckdb by default.")
@@ -173,11 +168,14 @@ def run_export(calibrator: str, *, to: Target, out: str, **options: str | None) 
     keywords: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if to != "sql" and keywords:
         raise ArgumentError(f"--{next(iter(keywords))}", "is an option of --to sql", "drop it")
+    fitted = load_map(calibrator)
     for name in {"probs", "keep"} & set(keywords):
         keywords[name] = [column.strip() for column in keywords[name].split(",")]
     if "probs" in keywords:
-        keywords["prob"] = keywords.pop("probs")
-    path = export(load_map(calibrator), out, to=to, **keywords)
+        columns = keywords.pop("probs")
+        is_pattern = len(columns) == 1 and "*" in columns[0]
+        keywords["prob"] = [columns[0].replace("*", str(name)) for name in fitted.classes_] if is_pattern else columns
+    path = export(fitted, out, to=to, **keywords)
     print_lines([f"Wrote {path}."])
 
 

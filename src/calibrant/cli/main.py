@@ -107,6 +107,7 @@ MONITOR_COMMANDS = {
     "init": ("feeding:init", "Create a monitor with reference data."),
     "update": ("feeding:update", "Add predictions."),
     "labels": ("feeding:labels", "Add or correct labels."),
+    "advance": ("feeding:advance", "Close and test the windows that have ended."),
     "prune": ("monitoring:prune", "Remove old rows and keep the results of their windows."),
     "status": ("monitoring:status", "Show the latest windows and alarms."),
     "report": ("monitoring:report", "Write the timeline as an HTML report."),

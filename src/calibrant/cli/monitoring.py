@@ -27,11 +27,6 @@ fail_option = click.option(
 )
 
 
-def now_option(help: str) -> Callable[[Any], Any]:
-    """The option ``--now``."""
-    return click.option("--now", metavar="TIME", help=help)
-
-
 def time_option(help: str) -> Callable[[Any], Any]:
     """The option ``--time``."""
     return click.option("--time", metavar="COLUMN", help=help)
@@ -72,7 +67,9 @@ def prune(store: str, keep: str | None, dry_run: bool, as_json: bool) -> None:
 @click.option("--last", type=int, default=10, show_default=True, help="Number of windows to show.")
 @click.option("--group", metavar="NAME", help="Group to show; all rows by default.")
 @options.json_option
-@click.option("--prometheus", is_flag=True, help="Print gauges in the text format of Prometheus.")
+@click.option(
+    "--prometheus", is_flag=True, help="Print gauges in the text format of Prometheus, unless --json is given."
+)
 @click.option(
     "--name", metavar="TEXT", help="With --prometheus: the label model of every gauge; the name of STORE by default."
 )
@@ -100,8 +97,6 @@ def status(
     **options: Any,
 ) -> None:
     """Show the latest windows and alarms; exit with 3 if an alarm is not acknowledged."""
-    if as_json and prometheus:
-        raise ArgumentError("--prometheus", "cannot be combined with --json", "give one of them")
     opened = Monitor.open(store)
     labels = {"model": options["name"] or opened.name, **options["tags"]}
     state = _status(opened, last, group)

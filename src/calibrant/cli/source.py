@@ -18,7 +18,6 @@ from ..input.grouping import Factor, GroupColumns, check_length, parse_by, value
 from ..input.missing import Dropped, drop_rows, missing_error, missing_labels, missing_rows
 from ..input.predictions import Predictions
 from ..input.stated_confidence import are_percentages, read_confidences
-from ..sketches.collection import Sketches
 from ..sketches.files.columns import (
     PROB_NAMES,
     Columns,
@@ -223,13 +222,11 @@ def typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
     factors = list(dict.fromkeys(factor for each in by for factor in each if factor.kind != "column"))
     if not factors:
         return {}
-    used = [name for factor in factors for name in expression_columns(rows, factor)]
+    used = [factor.column for factor in factors if factor.kind != "expression"]
+    for factor in factors:
+        if factor.kind == "expression":
+            used += check_expression(rows.connection, factor.column, "--by")
     return values_of_expressions(rows.connection, rows.typed_table(used)[0], factors, rows.names, "--by")
-
-
-def expression_columns(rows: Rows, factor: Factor) -> list[str]:
-    """The columns that the values of a factor are computed from."""
-    return check_expression(rows.connection, factor.column, "--by") if factor.kind == "expression" else [factor.column]
 
 
 def _wanted_columns(columns: Columns, existing: list[str]) -> list[str]:
@@ -278,12 +275,6 @@ def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
     if by:
         keywords["groups"] = GroupColumns(by, {factor: arrays[factor_key(factor)] for each in by for factor in each})
     return keywords
-
-
-def positive_class(data: Predictions | Sketches) -> str:
-    """The name of the positive class of two; empty for several classes, and for the classes 0 and 1."""
-    named = data.kind == "binary" and data.classes is not None and [str(name) for name in data.classes] != ["0", "1"]
-    return str(data.classes[1]) if named and data.classes is not None else ""
 
 
 def named_classes(keywords: dict[str, Any], classes: str | None, pos_label: str | None) -> dict[str, Any]:

@@ -57,9 +57,7 @@ RISK_NAMES = ("risk", *PROB_NAMES)
 def run(file: str, *, time: str, event: str, as_json: bool, **options: Any) -> bool:
     """Evaluate the predicted risks in FILE by a horizon: calibration, discrimination and overall performance under censoring."""
     gates, source, draws = Gates.take(options), Source.take(file, options), Draws.take(options)
-    conditions = gates.conditions(
-        lambda name: measure_named(name, NAMES), lambda _: ("value", "low", "high"), "calibration_slope < 0.8"
-    )
+    conditions = gates.conditions(lambda name: measure_named(name, NAMES), "calibration_slope < 0.8")
     arrays, by, dropped = _load(source, time, event)
     keywords: dict[str, Any] = {**options, **draws.keywords()}
     whole = survival_summary(**arrays, **keywords)

@@ -179,7 +179,8 @@ def open_table(source: Source, *, to_write: bool = False, label_required: bool =
             connection.execute(f"CREATE TEMP TABLE rows_read AS SELECT {listed} FROM {rows.sql}")  # noqa: S608
             if connection.execute("SELECT count(*) FROM rows_read").fetchall() == [(0,)]:
                 raise rows.no_rows()
-            yield _table(replace(rows, sql="rows_read"), scores, columns, every if to_write else None)
+            pattern, source_rows = columns.probs or columns.logits or "", every if to_write else None
+            yield Table(replace(rows, sql="rows_read"), scores, columns.logits is not None, pattern, source_rows)
 
 
 def _with_expressions(rows: Rows, columns: Columns, *, with_label: bool, label_required: bool) -> Rows:
@@ -200,8 +201,3 @@ def _scores(names: list[str], columns: Columns, label_required: bool) -> list[st
     if columns.label not in names and (not label_required or is_expression(columns.label)):
         columns = replace(columns, label=None)
     return find_columns(names, columns, labelled=False)[1]
-
-
-def _table(rows: Rows, scores: list[str], columns: Columns, source: Rows | None) -> Table:
-    pattern = columns.probs or columns.logits or ""
-    return Table(rows, scores, columns.logits is not None, pattern, source)

@@ -303,8 +303,9 @@ def validate_by_group(
     -----
     The one-stage models are logistic regressions of the outcome on the log-odds of the risk, as an offset for the intercept, and a Poisson regression of the number of
     events of each group with the expected number as offset for O/E, with a normal random intercept of each group [4]_. They are fitted by adaptive Gauss-Hermite
-    quadrature, with intervals by the t distribution with one degree of freedom less than there are groups. I2, Q and the variance of slopes between groups are those of
-    two stages, in which each measure is pooled on a scale on which its estimates are about normal:
+    quadrature, with intervals by the t distribution with one degree of freedom less than there are groups. Their prediction limits are those of `pool_estimates` for
+    estimates that are linear about the pooled value, as of C below. I2, Q, and variance and prediction limits of slopes between groups are those of two stages, in which
+    each measure is pooled on a scale on which its estimates are about normal:
 
     =============  ================  ============================================================================
     measure        scale             standard error within a group
@@ -436,30 +437,31 @@ class _Validation(NamedTuple):
         except UndefinedMetricError as error:
             return replace(base, notes=(*base.notes, f"in two stages: {error.problem}"))
         value, error_ = float(fit.coefficients[-1]), math.sqrt(fit.covariance[-1, -1])
-        tau2 = fit.tau2
+        tau2, between = fit.tau2, base
         if id == "slope":
             tau2 = base.tau2
             share = base.standard_errors**-2 / np.sum(base.standard_errors**-2)
             error_ = math.sqrt(error_**2 + tau2 * float(np.sum(share**2)))
-        step = float(stdtrit(k - 1, (1 + base.level) / 2))
-        own, new = step * error_, step * math.sqrt(error_**2 + tau2)
-        ends = [value, value - own, value + own, value - new, value + new]
-        estimate, low, high, prediction_low, prediction_high = back(ends, base.transform).tolist()
+        else:
+            effects, variances = model.centre_effects(fit.coefficients)
+            transform = MEASURES[id].transform
+            between = pool_estimates(value + effects, np.sqrt(variances), transform=transform, level=base.level)
+        own = float(stdtrit(k - 1, (1 + base.level) / 2)) * error_
+        estimate, low, high = back([value, value - own, value + own], base.transform).tolist()
         return replace(
             base,
             estimate=estimate,
             standard_error=error_,
             low=low,
             high=high,
-            prediction_low=prediction_low,
-            prediction_high=prediction_high,
+            prediction_low=between.prediction_low,
+            prediction_high=between.prediction_high,
             tau2=tau2,
-            tau2_low=base.tau2_low if id == "slope" else math.nan,
-            tau2_high=base.tau2_high if id == "slope" else math.nan,
+            tau2_low=between.tau2_low,
+            tau2_high=between.tau2_high,
             k=k,
             method="one_stage",
             interval="t",
-            prediction_df="k-1",
             notes=(),
         )
 

@@ -94,6 +94,13 @@ class RandomIntercept:
         integral = top + np.log(self.weights @ np.exp(logs - top)) + np.log(width / spread)
         return float(integral.sum()) - self.count * math.log(2 * math.pi) / 2
 
+    def centre_effects(self, line: Floats) -> tuple[Floats, Floats]:
+        """Estimates of the random intercepts of centres with events to expect, linear about the coefficients, so that few events bias none; their variances."""
+        mean, variance = self._mean_and_variance(self.columns @ line + self.offset)
+        information = self._sums(variance)
+        informs = information > 0
+        return self._sums(self.events - mean)[informs] / information[informs], 1 / information[informs]
+
     def fit(self) -> MixedFit:
         """Maximise the likelihood; the covariance is the inverse of the observed information of all parameters."""
         from scipy.optimize import minimize

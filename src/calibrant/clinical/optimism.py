@@ -7,12 +7,13 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..binning.table import binomial_interval
+from ..curves.local_regression import LOWESS_SPAN, lowess_rows, tie_groups
 from ..errors import ArgumentError, CalibrantError, CalibrantWarning, UndefinedMetricError, warn_caller
 from ..evaluation.discrimination import auroc, average_precision
 from ..inference.intervals import is_error
@@ -43,6 +44,7 @@ Indices = NDArray[np.intp]
 Method = Literal["bootstrap", "cross_validation"]
 
 METHODS = ("bootstrap", "cross_validation")
+LEVEL = 0.95
 # Of the normal distribution, for limits of 95%.
 QUANTILE = 1.959963984540054
 CLINICAL = ("auroc", "brier", "fixed_slope_intercept", "cox_slope", "oe", "ici")
@@ -134,13 +136,15 @@ class OptimismCurve(Result):
         The curve minus its mean optimism; NaN where no resample reaches the risk.
     n : ndarray of shape (G,)
         Number of resamples whose curve reaches each risk.
+    low, high : ndarray of shape (G,)
+        95% limits, at each risk, of the curve of the model in the population; NaN for cross-validation.
 
     Examples
     --------
     >>> import numpy as np
     >>> from calibrant.clinical import OptimismCurve
-    >>> at = np.array([0.2, 0.8])
-    >>> curve = OptimismCurve(at, at, np.array([0.3, 0.7]), np.array([200, 200]))
+    >>> at, corrected = np.array([0.2, 0.8]), np.array([0.3, 0.7])
+    >>> curve = OptimismCurve(at, at, corrected, np.array([200, 200]), corrected - 0.1, corrected + 0.1)
     >>> curve.mean_error
     0.1
     """
@@ -149,8 +153,10 @@ class OptimismCurve(Result):
     apparent: Floats
     corrected: Floats
     n: NDArray[np.int64]
+    low: Floats
+    high: Floats
 
-    _numeric = (0, 1, 2, 3)
+    _numeric = range(6)
 
     @property
     def mean_error(self) -> float:
@@ -158,7 +164,7 @@ class OptimismCurve(Result):
         return float(np.round(np.nanmean(np.abs(self.corrected - self.score)), 15))
 
     def _columns(self) -> dict[str, list[Any]]:
-        return {name: getattr(self, name).tolist() for name in ("score", "apparent", "corrected", "n")}
+        return {name: values.tolist() for name, values in vars(self).items()}
 
     def _title(self) -> str:
         return f"Calibration curve, apparent and corrected for optimism; mean error {number(self.mean_error)}"
@@ -166,7 +172,7 @@ class OptimismCurve(Result):
     def _table(self) -> tuple[list[str], list[list[str]]]:
         columns = self._columns()
         rows = zip(*columns.values(), strict=True)
-        return list(columns), [[*map(number, row[:3]), str(row[3])] for row in rows]
+        return list(columns), [[*map(number, row[:3]), str(row[3]), *map(number, row[4:])] for row in rows]
 
 
 @dataclass(frozen=True, repr=False)
@@ -328,8 +334,8 @@ def internal_validation(
     on that of logarithms for positive metrics such as the Brier score and O/E. :math:`s` is the larger of two standard deviations over the resamples:
     that of the optimism :math:`\theta(m_b, d_b) - \theta(m_b, d)`, which is the error of the apparent value, and that of :math:`\theta(m, d_b)`, the error
     of a value on this number of rows. They are about the model fitted on all rows, and were simulated for logistic models with 20 to 150
-    events (:doc:`/thin-data`); a model that memorises its rows needs cross-validation, which has no limits. The curve has none: limits of this kind
-    contained it at low and high risks too rarely.
+    events (:doc:`/thin-data`); a model that memorises its rows needs cross-validation, which has no limits. Those of the curve, at each risk, are in addition
+    nowhere inside Wilson's limits for as many rows as have a mean of the precision of the local line: resamples of a curve near 0 or 1 hardly vary.
 
     The linear algebra (BLAS) of the refits uses one thread, if threadpoolctl is installed, as it is with scikit-learn.
 
@@ -476,7 +482,7 @@ class _Refits:
             return
         self.training.append(self._values(probs, train))
         self.test.append(self._values(probs, np.arange(self.data.n)))
-        self.resampled.append(self._values(self.probs, train, curve=False))
+        self.resampled.append(self._values(self.probs, train))
         out = np.setdiff1d(np.arange(self.data.n), train)
         if len(np.unique(self.data.codes[out])) == self.data.k:
             self.outside.append(auroc(self.data.predictions(probs, out)))
@@ -525,12 +531,11 @@ class _Refits:
         self.worked += 1
         return probs
 
-    def _values(self, probs: Floats, rows: Indices, *, curve: bool = True) -> Floats:
+    def _values(self, probs: Floats, rows: Indices) -> Floats:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             p = self.data.predictions(probs, rows)
-            values = [_value(each, p)[0] for each in self.statistics]
-            return np.concatenate([values, self._line(p)]) if curve else np.array(values)
+            return np.concatenate([[_value(each, p)[0] for each in self.statistics], self._line(p)])
 
     def _line(self, p: Predictions) -> Floats:
         """The calibration curve at the risks, NaN where it is undefined; nothing without a curve."""
@@ -559,39 +564,55 @@ class _Refits:
             corrected = _mean(test, defined)
             optimism = apparent - corrected
         n = defined.sum(axis=0)
-        spread = np.sqrt(_mean(np.square(change - _mean(change, defined)), defined) * n / np.maximum(n - 1, 1))
-        error = np.where((n > 1) & ~np.isnan(corrected), spread / np.sqrt(np.maximum(n, 1)), math.nan)
+        error = np.where(np.isnan(corrected), math.nan, _deviation(change) / np.sqrt(np.maximum(n, 1)))
         return Estimates(apparent, inside, _mean(test, defined), optimism, corrected, n, error)
 
     def limits(self, corrected: Floats) -> tuple[Floats, Floats]:
-        """Limits of the corrected values of all statistics; NaN where there are none."""
-        low, high = np.full((2, len(self.statistics)), math.nan)
-        training, test, resampled = map(np.array, (self.training, self.test, self.resampled))
-        for place, statistic in enumerate(self.statistics):
-            if not statistic.has_limits or not self.training:
-                continue
-            scaled = partial(forth, transform=statistic.transform)
-            with np.errstate(invalid="ignore"):
-                optimism = scaled(training[:, place]) - scaled(test[:, place])
-                reach = QUANTILE * np.maximum(_deviation(optimism), _deviation(scaled(resampled[:, place])))
-            centre = scaled(corrected[place])
-            low[place], high[place] = back([centre - reach, centre + reach], statistic.transform)
+        """Limits of the corrected values of all statistics and of the curve; NaN where there are none."""
+        low, high = np.full((2, len(corrected)), math.nan)
+        if self.training:
+            for place, statistic in enumerate(self.statistics):
+                if statistic.has_limits:
+                    low[place], high[place] = self._normal_limits(corrected, place, statistic.transform)
+            points = slice(len(self.statistics), None)
+            low[points], high[points] = self._curve_limits(corrected, points)
         return low, high
+
+    def _normal_limits(self, corrected: Floats, place: int | slice, transform: Transform = None) -> Floats:
+        """Limits by the larger of two standard deviations over the resamples, on the scale of a transform."""
+        values = self.training, self.test, self.resampled
+        training, test, resampled = (forth(np.array(each)[:, place], transform) for each in values)
+        with np.errstate(invalid="ignore"):
+            reach = QUANTILE * np.maximum(_deviation(training - test), _deviation(resampled))
+        centre = forth(corrected[place], transform)
+        return back([centre - reach, centre + reach], transform)
+
+    def _curve_limits(self, corrected: Floats, points: slice) -> tuple[Floats, Floats]:
+        """Limits of the curve that lie nowhere inside those of Wilson, since near 0 and 1 curves of resamples hardly vary."""
+        if not self.has_curve:
+            return np.empty(0), np.empty(0)
+        low, high = self._normal_limits(corrected, points)
+        view = views_of(self.predictions, "binary")[0]
+        assert isinstance(view, View)
+        rows = lowess_rows(tie_groups(view), self.risks, LOWESS_SPAN)
+        least, most = binomial_interval(np.clip(corrected[points], 0, 1) * rows, rows, 1 - LEVEL, "wilson")
+        return np.clip(np.minimum(low, least), 0, 1), np.clip(np.maximum(high, most), 0, 1)
 
     def result(self, method: str, count: int) -> InternalValidation:
         """The statistics and the curve, apparent and corrected for optimism by so many refits."""
         estimates, data, curve = self.estimates(), self.data, None
-        limits = self.limits(estimates.corrected)
+        low, high = self.limits(estimates.corrected)
         rows = []
         for place, each in enumerate(self.statistics):
-            numbers = [part[place].item() for part in (*estimates, *limits)]
+            numbers = [part[place].item() for part in (*estimates, low, high)]
             values: list[Any] = [None if math.isnan(value) else value for value in numbers]
             rows.append(OptimismRow(each.name, *values))
         if self.has_curve:
             points = slice(len(rows), None)
             # Smoothers of 0 and 1, and differences of curves, can leave the interval from 0 to 1.
             before, after = (np.clip(part[points], 0, 1) for part in (estimates.apparent, estimates.corrected))
-            curve = OptimismCurve(self.risks, before, after, estimates.n[points].astype(int))
+            n = estimates.n[points].astype(int)
+            curve = OptimismCurve(self.risks, before, after, n, low[points], high[points])
         return InternalValidation(
             tuple(rows),
             method,
@@ -607,16 +628,18 @@ class _Refits:
         )
 
 
-def _deviation(values: Floats) -> float:
-    """Standard deviation of the finite values; NaN for fewer than two."""
-    finite = values[np.isfinite(values)]
-    return float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan
+def _deviation(values: Floats) -> Floats:
+    """Standard deviation of the finite values of each column; NaN for fewer than two."""
+    is_finite = np.isfinite(values)
+    n = is_finite.sum(axis=0)
+    variance = _mean(np.square(values - _mean(values, is_finite)), is_finite) * n / np.maximum(n - 1, 1)
+    return np.where(n > 1, np.sqrt(variance), math.nan)
 
 
 def _mean(values: Floats, defined: NDArray[np.bool_]) -> Floats:
     count = defined.sum(axis=0)
     total = np.where(defined, values, 0).sum(axis=0)
-    return np.divide(total, count, out=np.full(len(count), math.nan), where=count > 0)
+    return np.divide(total, count, out=np.full(count.shape, math.nan), where=count > 0)
 
 
 def _remarks(refits: _Refits, count: int) -> Iterator[str]:

@@ -136,12 +136,10 @@ def pooled_curve(
 
     .. math:: \hat\eta_j(p) \sim N(\mu(p), \tau^2(p) + s_j^2(p)),
 
-    by restricted maximum likelihood, with Hartung and Knapp's interval of :math:`\mu(p)`; the prediction interval is that of
-    :math:`N(\mu(p), \tau^2(p))` with :math:`k - 1` degrees of freedom. A centre counts where its own risks lie. Both bands are pointwise: a
-    curve leaves them somewhere more often than at one risk. In simulations of 150 data sets each, the confidence band of 10 centres with 150 to 450
-    rows contained the true mean curve at 95 % of the risks between the outer deciles, and the prediction band that of a new centre at 91 % to 93 %; of 5
-    centres with 100 to 300 rows, at 97 % and 86 %. The standard error is 1 % to 2 %: with few centres the prediction band is too narrow, since the
-    variance between them is often estimated as 0.
+    by restricted maximum likelihood, with Hartung and Knapp's interval of :math:`\mu(p)`; the prediction interval averages over the distribution of
+    :math:`\tau^2(p)`, as that of `pool_estimates`. A centre counts where its own risks lie. Both bands are pointwise: a curve leaves them somewhere
+    more often than at one risk. In simulations the prediction band of 5 centres with 100 to 300 rows contained the curve of a new centre at 92 % (60 data sets, standard
+    error 1.5 %) of the risks between the outer deciles, and that of 10 centres with 150 to 450 rows at 94 % (30 data sets, 1 %).
 
     References
     ----------

@@ -173,20 +173,31 @@ def cross_validation_folds(data: TrainingRows, folds: int, seed: int) -> Iterato
         problem = f"must be at most the number of {'rows' if data.groups is None else 'clusters'}, {units}; got {folds}"
         raise ArgumentError("resamples", problem)
     rng = generator(seed, 0)
-    fold = np.empty(data.n, np.intp)
-    if data.groups is not None:
-        size, load = np.bincount(data.groups), np.zeros(folds)
-        mine = np.empty(units, np.intp)
-        for place in rng.permutation(units):
-            mine[place] = load.argmin()
-            load[mine[place]] += size[place]
-        fold = mine[data.groups]
+    if data.groups is None:
+        fold = _stratified_folds(data.codes, folds, rng)
     else:
-        order = rng.permutation(data.n)
-        order = order[np.argsort(data.codes[order], kind="stable")]  # each fold has its share of each class
-        fold[order] = np.arange(data.n) % folds
+        fold = _balanced_folds(np.bincount(data.groups), folds, rng)[data.groups]
     for place in range(folds):
         yield np.flatnonzero(fold != place), np.flatnonzero(fold == place)
+
+
+def _stratified_folds(codes: NDArray[np.int64], folds: int, rng: np.random.Generator) -> Indices:
+    """The fold of each row; each fold has its share of each class."""
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    fold = np.empty(len(codes), np.intp)
+    fold[order] = np.arange(len(codes)) % folds
+    return fold
+
+
+def _balanced_folds(sizes: NDArray[np.int64], folds: int, rng: np.random.Generator) -> Indices:
+    """The fold of each cluster, the one with the fewest rows so far."""
+    load = np.zeros(folds)
+    fold = np.empty(len(sizes), np.intp)
+    for cluster in rng.permutation(len(sizes)):
+        fold[cluster] = load.argmin()
+        load[fold[cluster]] += sizes[cluster]
+    return fold
 
 
 def given_resamples(resamples: Iterable[Any], n: int, cross: bool) -> Iterator[Any]:

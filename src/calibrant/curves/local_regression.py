@@ -35,6 +35,8 @@ LEAST = 1e-12
 # Harrell's default knots, as quantiles.
 KNOTS = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}
 MOST_STEPS = 100
+# Fraction of the rows in each neighbourhood of `lowess`, as in R.
+LOWESS_SPAN = 2 / 3
 
 
 class Groups(NamedTuple):
@@ -315,7 +317,7 @@ def _cut(end: Whole, first: int, last: int) -> int:
 
 def lowess(groups: Groups, span: float, delta: float) -> Floats:
     """Fit local lines as in R's `lowess` without robustness steps: fits at places more than `delta` apart, linear between."""
-    near = max(min(2, groups.rows), min(groups.rows, math.floor(groups.rows * span + 1e-7)))
+    near = _lowess_neighbours(groups, span)
     score = groups.score
     chosen = list(range(len(score))) if delta == 0 else [0]
     while chosen[-1] < len(score) - 1:
@@ -331,6 +333,16 @@ def lowess(groups: Groups, span: float, delta: float) -> Floats:
     widest, step = _tile(source, at, bandwidth)
     fitted = np.concatenate(map_blocks(work, len(at), step, columns=widest))
     return np.interp(score, at, fitted)
+
+
+def _lowess_neighbours(groups: Groups, span: float) -> int:
+    return max(min(2, groups.rows), min(groups.rows, math.floor(groups.rows * span + 1e-7)))
+
+
+def lowess_rows(groups: Groups, at: Floats, span: float) -> Floats:
+    """Return the number of rows whose mean is as precise as the line of `lowess` at each place."""
+    operator, _ = loess_operator(groups, at, reach(groups, at, _lowess_neighbours(groups, span)), 1)
+    return np.asarray(1 / (operator**2 / groups.weight).sum(axis=1))
 
 
 def _lines(groups: Groups, at: Floats, bandwidth: Floats, extent: float) -> Floats:

@@ -191,13 +191,12 @@ def one_view(who: str, source: Source, lens: Any) -> View:
 
 
 def read_distributions(who: str, y_prob: Any, input: str) -> Predictions:
-    """Validated probabilities of several classes without labels; every row gets the first class as a placeholder label."""
+    """Validated probabilities of several classes, without labels."""
     if isinstance(y_prob, Predictions):
         if input != "prob":
             raise InputTypeError("input", "cannot be combined with Predictions", "pass it to Predictions(...) instead")
         return several_classes(who, y_prob)
-    probs = column(y_prob, "y_prob").array
-    return several_classes(who, Predictions.derived(np.zeros(len(probs), dtype=np.int64), probs, input=input))
+    return several_classes(who, Predictions.unlabelled(column(y_prob, "y_prob").array, input=input))
 
 
 def several_classes(who: str, source: Predictions) -> Predictions:

@@ -57,11 +57,6 @@ class OperatingPoint(Result):
         """Accuracy of the accepted rows."""
         return 1 - self.selective_risk
 
-    @property
-    def accuracy_interval(self) -> tuple[float, float]:
-        """Confidence interval of the selective accuracy."""
-        return 1 - self.high, 1 - self.low
-
     def _title(self) -> str:
         interval = "" if math.isnan(self.low) else f" [{number(self.low)}, {number(self.high)}]"
         return (

@@ -36,7 +36,7 @@ def headers_of(
         described = _describe_sketches(parts, quantiles)
     else:
         described = [_describe_rows(p, quantiles) for p in parts]
-    name, positive = outcome_of(first, outcome), _positive(first.kind, first.classes)
+    name, positive = outcome_of(first, outcome), positive_class(first)
     if str(lens.name if isinstance(lens, Lens) else lens).startswith("class:"):
         views = [view for p in parts for view in views_of(p, lens) if isinstance(view, View)]
         for own, event, error in zip(described, _describe_events(views), _standard_errors(views), strict=True):
@@ -122,10 +122,10 @@ def event_name(classes: Sequence[Any] | None, label: str = "") -> str:
     return f"{label} = {names[1]}" if no and label else names[1]
 
 
-def _positive(kind: str, classes: Sequence[Any] | None) -> str:
-    """Return the name of the positive class of two; classes 0 and 1 have none."""
-    named = kind == "binary" and classes is not None and [str(name) for name in classes] != ["0", "1"]
-    return str(classes[1]) if named and classes is not None else ""
+def positive_class(p: Predictions | Sketches) -> str:
+    """Return the name of the positive class of two; empty for several classes, and for the classes 0 and 1."""
+    named = p.kind == "binary" and p.classes is not None and [str(name) for name in p.classes] != ["0", "1"]
+    return str(p.classes[1]) if named and p.classes is not None else ""
 
 
 def _standard_errors(views: Sequence[View]) -> list[float]:

@@ -280,9 +280,8 @@ def calibrate_predictions(
         needed = "class probabilities" if calibrator.exclusive else "multilabel predictions"
         raise ArgumentError("calibrator", f"requires {needed}, and the predictions are {p.kind}", "drop calibrator")
     if calibrator.input == "logit" and p.logits is None:
-        raise ArgumentError(
-            "calibrator", "was fitted on logits, and these are probabilities", "use input='logit' and pass logits"
-        )
+        problem = "was fitted on logits, and these are probabilities"
+        raise ArgumentError("calibrator", problem, "pass input='logit' if they are logits")
     order = _order_for(calibrator, p)
     probs = summing_to_one(p.probs) if calibrator.exclusive else p.probs
     scores = p.logits if calibrator.input == "logit" else probs

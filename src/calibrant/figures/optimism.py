@@ -25,6 +25,8 @@ class OptimismDiagram(Diagram):
         Calibration curve on the rows that the model was fitted on.
     corrected : ndarray of shape (G,)
         The curve corrected for optimism; NaN where no resample reaches the risk.
+    low, high : ndarray of shape (G,)
+        Its 95% limits; NaN for cross-validation.
     mean_error : float
         Mean absolute difference between the corrected curve and the diagonal.
     method : str
@@ -36,6 +38,8 @@ class OptimismDiagram(Diagram):
     score: Floats
     apparent: Floats
     corrected: Floats
+    low: Floats
+    high: Floats
     mean_error: float
     method: str
     event: str
@@ -45,11 +49,12 @@ class OptimismDiagram(Diagram):
 
     @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Plot the apparent and the corrected curve with the diagonal; keywords with one value are those of the corrected one."""
+        """Plot the apparent curve, and the corrected one with its limits and the diagonal; keywords with one value are those of the corrected one."""
         ax = new_ax(ax, width=PAPER_WIDTH, height=PAPER_WIDTH)
         (look,) = series_of(ax, style, width=1.6)
         (other,) = series_of(ax, {"linestyle": (0, (5, 1.5))}, width=1.3)
         square(ax)
+        look.shade(ax, self.score, self.low, self.high, "95% limits")
         ax.plot(self.score, self.apparent, gid="curve", **other.line, label="apparent")
         ax.plot(self.score, self.corrected, gid="curve", **look.line, label=look.named("corrected for optimism"))
         finish(ax, f"predicted probability of {self.event}", "observed rate")
@@ -102,4 +107,13 @@ def optimism_diagram(validation: InternalValidation) -> OptimismDiagram:
         raise ArgumentError("validation", "has no curve", "it has one for two classes")
     curve = validation.curve
     event = "the event" if isinstance(validation.event, (bool, int, float)) else str(validation.event)
-    return OptimismDiagram(curve.score, curve.apparent, curve.corrected, curve.mean_error, validation.method, event)
+    return OptimismDiagram(
+        curve.score,
+        curve.apparent,
+        curve.corrected,
+        curve.low,
+        curve.high,
+        curve.mean_error,
+        validation.method,
+        event,
+    )

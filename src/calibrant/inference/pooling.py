@@ -19,12 +19,13 @@ from .means import two_sided_quantile
 Floats = NDArray[np.float64]
 Method = Literal["reml", "dersimonian_laird", "fixed"]
 PoolInterval = Literal["hartung_knapp", "hartung_knapp_adhoc", "normal"]
+Prediction = Literal["profile", "k-1", "k-2", "normal"]
 Transform = Literal[None, "exp", "expit"]
 
 METHODS = ("reml", "dersimonian_laird", "fixed")
 INTERVALS = ("hartung_knapp", "hartung_knapp_adhoc", "normal")
 TRANSFORMS = (None, "exp", "expit")
-DEGREES = (None, "k-1", "k-2")
+PREDICTIONS = ("profile", "k-1", "k-2", "normal")
 METHOD_NAMES = {
     "reml": "REML",
     "dersimonian_laird": "DerSimonian-Laird",
@@ -37,16 +38,17 @@ INTERVAL_NAMES = {
     "normal": "normal",
     "t": "t distribution",
 }
-# Below this number of estimates the variance between them is hardly known.
-FEW = 5
 # Number of values of tau2 among which the largest likelihood is bracketed, since it may have two maxima.
 GRID = 80
+# Of Newton's method, which needs about ten.
+MOST_STEPS = 200
 NARROW = (
     "the estimates vary less than their standard errors, so that the Hartung-Knapp interval{} is narrower than the normal one; "
     'in Python, interval="hartung_knapp_adhoc" prevents this'
 )
 TWO_FREE = "a prediction interval with k - 2 degrees of freedom requires three estimates"
-FEW_ESTIMATES = "with {} estimates the variance between them, and with it the prediction interval, is very uncertain"
+# Equal parts of the distribution of tau2 over which the prediction of a new centre is averaged.
+PARTS = 1000
 
 
 def forth(values: Any, transform: str | None) -> Floats:
@@ -109,8 +111,8 @@ class PooledEstimate(Result):
         Estimator of `tau2`; ``"one_stage"`` in a result of `validate_by_group`.
     interval : {"hartung_knapp", "hartung_knapp_adhoc", "normal", "t"}
         Method of the confidence interval.
-    prediction_df : {"k-1", "k-2", None}
-        Degrees of freedom of the prediction interval; None for the normal distribution.
+    prediction : {"profile", "k-1", "k-2", "normal", None}
+        Method of the prediction interval; None for a fixed effect.
     level : float
         Level of both intervals.
     transform : {None, "exp", "expit"}
@@ -142,7 +144,7 @@ class PooledEstimate(Result):
     k: int
     method: str
     interval: str
-    prediction_df: str | None
+    prediction: str | None
     level: float
     transform: str | None
     names: tuple[Any, ...]
@@ -185,7 +187,7 @@ def pool_estimates(
     method: Method = "reml",
     interval: PoolInterval | None = None,
     level: float = 0.95,
-    prediction_df: Literal[None, "k-1", "k-2"] = None,
+    prediction: Prediction = "profile",
     transform: Transform = None,
     covariate: Any = None,
 ) -> PooledEstimate:
@@ -209,9 +211,10 @@ def pool_estimates(
         of freedom. ``"hartung_knapp_adhoc"`` does so only where this makes the standard error larger. ``"normal"`` is the Wald interval, which is too short with few
         centres; it is the default, and the only choice, for ``method="fixed"``.
     level
-    prediction_df : {"k-1", "k-2"}, optional
-        Degrees of freedom of the prediction interval. By default k - 1 for the Hartung-Knapp intervals and a normal quantile for ``"normal"``, as in metafor.
-        ``interval="normal"`` with ``prediction_df="k-2"`` is the interval of Higgins, Thompson and Spiegelhalter [3]_.
+    prediction : {"profile", "k-1", "k-2", "normal"}, default "profile"
+        Prediction interval. ``"profile"`` averages over all values of :math:`\tau^2` that the estimates support; the others insert the estimated one, with a t
+        distribution of k - 1 or k - 2 degrees of freedom or a normal one, and are too short unless there are many centres. metafor has ``"k-1"`` beside
+        Hartung-Knapp intervals and ``"normal"`` beside normal ones; ``interval="normal"`` with ``"k-2"`` is that of Higgins, Thompson and Spiegelhalter [3]_.
     transform : {None, "exp", "expit"}, default None
         Back-transformation of the pooled estimate and of all limits: ``"exp"`` from logarithms, ``"expit"`` from log-odds. The result is then the median over
         centres, not the mean.
@@ -245,12 +248,16 @@ def pool_estimates(
 
     .. math:: -\tfrac12 \sum_i \ln(s_i^2 + \tau^2) - \tfrac12 \ln \sum_i w_i - \tfrac12 \sum_i w_i (\hat\theta_i - \hat\mu)^2
 
-    over :math:`\tau^2 \ge 0`. Hartung and Knapp multiply the squared standard error by :math:`q = \sum w_i (\hat\theta_i - \hat\mu)^2 / (k - 1)`. The prediction
-    interval is :math:`\hat\mu \pm t_{k-1} \sqrt{\hat\tau^2 + \widehat{se}^2}`, as ``predict`` of R's metafor for ``rma(test = "knha")``; :math:`I^2` is
+    over :math:`\tau^2 \ge 0`. Hartung and Knapp multiply the squared standard error by :math:`q = \sum w_i (\hat\theta_i - \hat\mu)^2 / (k - 1)`. :math:`I^2` is
     :math:`\tau^2 / (\tau^2 + \bar s^2)` with the typical variance :math:`\bar s^2` of Higgins and Thompson.
 
-    Standard errors are taken as known. Estimates of small centres are not normal, and their standard errors depend on the estimates; a prediction interval from fewer
-    than about ten centres is itself uncertain.
+    At the true :math:`\tau^2` the statistic :math:`Q(\tau^2) = \sum w_i (\hat\theta_i - \hat\mu)^2`, which decreases in :math:`\tau^2`, has a chi-square distribution with
+    k - 1 degrees of freedom. Solving :math:`Q(\tau^2) = x` for draws of that distribution therefore gives a distribution of :math:`\tau^2` (its quantiles are the
+    Q-profile limits [4]_), and the prediction limits of ``"profile"`` are quantiles of the mixture of :math:`N(\hat\mu(\tau^2), \tau^2 + 1 / \sum w_i)` over it. Without
+    sampling error this is the t interval of a new normal value, which is exact; where centres do not differ it is too long. The other intervals are
+    :math:`\hat\mu \pm t \sqrt{\hat\tau^2 + \widehat{se}^2}`, as ``predict`` of R's metafor.
+
+    Standard errors are taken as known. Estimates of small centres are not normal, and their standard errors depend on the estimates.
 
     References
     ----------
@@ -267,7 +274,7 @@ def pool_estimates(
     >>> slopes = cal.inference.pool_estimates([0.82, 1.05, 0.64, 0.91, 1.12], [0.10, 0.12, 0.09, 0.15, 0.11])
     >>> slopes
     pooled 0.8994 [0.6555, 1.143] (95%, REML, Hartung-Knapp; k = 5)
-    prediction interval [0.3710, 1.428]
+    prediction interval [0.3536, 1.455]
     tau2 0.02850 [0.002804, 0.2884], I2 70.0%
     Q 14.26 on 4 degrees of freedom, p = 0.006505
     """
@@ -276,7 +283,7 @@ def pool_estimates(
     if interval is None:
         interval = "normal" if method == "fixed" else "hartung_knapp"
     check_choice(interval, "interval", INTERVALS)
-    check_choice(prediction_df, "prediction_df", DEGREES)
+    check_choice(prediction, "prediction", PREDICTIONS)
     check_choice(transform, "transform", TRANSFORMS)
     check_fraction(level, "level")
     if method == "fixed" and interval != "normal":
@@ -284,16 +291,15 @@ def pool_estimates(
     k = len(y)
     fit = _fit(y, v, np.ones((k, 1)), method, interval, level)
     base = _weighted(y, v, np.ones((k, 1)), 0.0)
-    prediction_df = prediction_df or (None if interval == "normal" else "k-1")
-    low, high = _prediction(fit, k, level, method, prediction_df)
+    kind = None if method == "fixed" else prediction
+    low, high = _prediction(y, v, fit, level, kind)
     estimate, below, above, *ahead = back([fit.coefficient, fit.low, fit.high, low, high], transform).tolist()
     from scipy.special import chdtrc
 
     trend, narrow_trend = (None, False) if x is None else _trend(y, v, x, method, interval, level)
     notes = [NARROW.format("") if fit.narrower else NARROW.format(" of the trend") if narrow_trend else ""]
-    notes += [TWO_FREE if k == 2 and prediction_df == "k-2" else ""]
-    notes += [FEW_ESTIMATES.format(k) if k < FEW and method != "fixed" else ""]
-    tau2_low, tau2_high = _tau2_limits(y, v, level)
+    notes += [TWO_FREE if k == 2 and prediction == "k-2" else ""]
+    tau2_low, tau2_high = _profile(y, v, np.array([(1 - level) / 2, (1 + level) / 2])).tolist()
     return PooledEstimate(
         estimate=estimate,
         standard_error=fit.standard_error,
@@ -310,7 +316,7 @@ def pool_estimates(
         k=k,
         method=method,
         interval=interval,
-        prediction_df=None if method == "fixed" else prediction_df,
+        prediction=kind,
         level=float(level),
         transform=transform,
         names=labels,
@@ -449,16 +455,37 @@ def _fit(y: Floats, v: Floats, columns: Floats, method: str, interval: str, leve
     return _Fit(value, error, value - half, value + half, tau2, at.weight, half < plain * normal * (1 - 1e-12))
 
 
-def _prediction(fit: _Fit, k: int, level: float, method: str, degrees: str | None) -> tuple[float, float]:
+def _prediction(y: Floats, v: Floats, fit: _Fit, level: float, kind: str | None) -> tuple[float, float]:
+    """Prediction limits; NaN where there are none."""
     from scipy.special import ndtri, stdtrit
 
-    free = {"k-1": k - 1, "k-2": k - 2}.get(degrees or "")
-    if method == "fixed" or free == 0:
+    if kind == "profile":
+        return _profile_prediction(y, v, level)
+    freedom = {"k-1": len(y) - 1, "k-2": len(y) - 2}.get(kind or "")
+    if kind is None or freedom == 0:
         return math.nan, math.nan
     tail = (1 + level) / 2
-    quantile = float(ndtri(tail) if free is None else stdtrit(free, tail))
+    quantile = float(ndtri(tail) if freedom is None else stdtrit(freedom, tail))
     half = quantile * math.sqrt(fit.tau2 + fit.standard_error**2)
     return fit.coefficient - half, fit.coefficient + half
+
+
+def _profile_prediction(y: Floats, v: Floats, level: float) -> tuple[float, float]:
+    """Prediction limits averaged over the distribution of tau2 that the generalised Q gives."""
+    from scipy.optimize import brentq
+    from scipy.special import ndtr
+
+    tau2 = _profile(y, v, (np.arange(PARTS) + 0.5) / PARTS)
+    weight = 1 / (v + tau2[:, None])
+    total = weight.sum(axis=1)
+    centre, spread = weight @ y / total, np.sqrt(tau2 + 1 / total)
+
+    def quantile(share: float) -> float:
+        ends = float((centre - 40 * spread).min()), float((centre + 40 * spread).max())
+        tolerance = 1e-12 * float(spread.min())
+        return float(brentq(lambda x: ndtr((x - centre) / spread).mean() - share, *ends, xtol=tolerance))
+
+    return quantile((1 - level) / 2), quantile((1 + level) / 2)
 
 
 def _i2(fit: _Fit, base: _Weighted, method: str) -> float:
@@ -468,27 +495,27 @@ def _i2(fit: _Fit, base: _Weighted, method: str) -> float:
     return fit.tau2 / (fit.tau2 + freedom / base.trace)
 
 
-def _tau2_limits(y: Floats, v: Floats, level: float) -> tuple[float, float]:
-    """Q-profile limits: the tau2 at which the generalised Q has the quantiles of its chi-square distribution."""
-    from scipy.optimize import brentq
+def _profile(y: Floats, v: Floats, tails: Floats) -> Floats:
+    """The tau2 at which the generalised Q has these upper tails of its chi-square distribution, or 0.
+
+    1 / Q is concave in tau2, so that Newton's method from 0 approaches each solution from below.
+    """
     from scipy.special import chdtri
 
-    columns = np.ones((len(y), 1))
-
-    def solve(tail: float) -> float:
-        wanted = float(chdtri(len(y) - 1, tail))
-
-        def above(tau2: float) -> float:
-            return _weighted(y, v, columns, tau2).rss - wanted
-
-        if above(0.0) <= 0:
-            return 0.0
-        high = float(v.max()) + float(np.ptp(y)) ** 2
-        while above(high) > 0:
-            high *= 4
-        return float(brentq(above, 0.0, high, rtol=1e-12))
-
-    return solve((1 - level) / 2), solve((1 + level) / 2)
+    wanted = np.asarray(chdtri(len(y) - 1, tails), dtype=np.float64)
+    tau2 = np.zeros(len(tails))
+    for _ in range(MOST_STEPS):
+        # Relative to the largest weight, so that none overflows.
+        least = v.min() + tau2
+        weight = least[:, None] / (v + tau2[:, None])
+        residual = y - (weight @ y / weight.sum(axis=1))[:, None]
+        rss, slope = (weight * residual**2).sum(axis=1), np.square(weight * residual).sum(axis=1)
+        ratio = np.divide(rss, slope, out=np.zeros(len(tails)), where=slope > 0)
+        step = (rss / wanted - least) * ratio
+        before, tau2 = tau2, np.maximum(tau2 + step, 0.0)
+        if (np.abs(tau2 - before) <= 1e-13 * tau2).all():
+            break
+    return tau2
 
 
 def _trend(y: Floats, v: Floats, x: Floats, method: str, interval: str, level: float) -> tuple[Trend, bool]:

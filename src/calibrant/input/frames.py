@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,22 +149,30 @@ def as_booleans(names: Iterable[Any]) -> list[bool] | None:
     return [value for value in values if value is not None] if None not in values else None
 
 
+class ColumnOrder(NamedTuple):
+    """What the names of columns say about the classes."""
+
+    order: list[int] | None
+    """The columns with that of the positive class last; None if they stay."""
+    classes: Any
+    pos_label: Any
+    """Label of the positive class, unless the order of the columns says it."""
+
+
 def read_columns(
     names: tuple[Any, ...], pattern: str, classes: Any, pos_label: Any, labels: NDArray[Any]
-) -> tuple[list[int] | None, Any, Any]:
-    """Return the order of the columns with the positive class last (None if unchanged), the classes and `pos_label`.
-
-    What is given by `classes` stays; a `pos_label` that names one of two columns is used up.
-    """
+) -> ColumnOrder:
+    """Return the order of the columns and the classes; what is given by `classes` stays."""
+    unchanged = ColumnOrder(None, classes, pos_label)
     if len(set(names)) < max(2, len(names)) or classes is not None:
-        return None, classes, pos_label
+        return unchanged
     is_text = all(isinstance(name, str) for name in names)
     named = class_names([str(name) for name in names], pattern) if is_text else list(names)
     if len(names) == 2 and pos_label is not None:
         pair = next((pair for pair in (list(names), named) if pair is not None and pos_label in pair), None)
         if pair is None:
-            return None, classes, pos_label
-        return ([1, 0], pair[::-1], None) if pair.index(pos_label) == 0 else (None, pair, None)
+            return unchanged
+        return ColumnOrder([1, 0], pair[::-1], None) if pair[0] == pos_label else ColumnOrder(None, pair, None)
     ordered = list(names)
     if len(names) == 2:
         if is_text:
@@ -173,15 +181,16 @@ def read_columns(
             ordered = ordered[::-1]
     order = None if ordered == list(names) else [names.index(name) for name in ordered]
     numbers = list(range(len(names)))
+    usual = unchanged._replace(order=order)
     if not is_text or named is None or pos_label is not None or named == numbers:
-        return order, classes, pos_label
+        return usual
     if order is not None:
         named = named[::-1]
     if named == numbers or set(names) == set(named):
-        return order, classes, pos_label
+        return usual
     positions = {name: index for index, name in enumerate(named)}
     are_labels = _distinct(labels, positions) is not None or _names_some(labels, positions)
-    return order, tuple(named) if are_labels else None, pos_label
+    return usual._replace(classes=tuple(named)) if are_labels else usual
 
 
 def numbers_of_columns(names: Sequence[Any]) -> tuple[int, ...]:

@@ -209,7 +209,8 @@ def _parts(values_of: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, 
             native = native.collect()
         if isinstance(native, nw.DataFrame) and len(native.columns) > 1:
             for series in native.iter_columns():
-                parts[str(series.name)] = (argument, series.to_native())
+                named = f"{series.name} of {argument}" if str(series.name) in parts else str(series.name)
+                parts[named] = (argument, series.to_native())
         else:
             parts[name] = (argument, value)
     return parts

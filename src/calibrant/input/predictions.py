@@ -234,6 +234,31 @@ class Predictions:
         predictions.__init__(*args, **keywords)  # type: ignore[misc]
         return predictions
 
+    @classmethod
+    def unlabelled(cls, y_prob: Any, *, classes: Any = None, multilabel: bool = False, **keywords: Any) -> Predictions:
+        """Construct predictions of rows whose labels are unknown; every row gets the first class as a placeholder.
+
+        Parameters
+        ----------
+        y_prob : array-like of shape (N,) or (N, K)
+            Predicted probabilities.
+        classes : sequence, optional
+            Class names in the order of the columns.
+        multilabel : bool, default False
+            Whether each column is an independent binary problem.
+        **keywords
+            Further keywords of `Predictions`.
+
+        Returns
+        -------
+        Predictions
+            Checked predictions.
+        """
+        rows = len(y_prob) if hasattr(y_prob, "__len__") else 1
+        first = 0 if classes is None or multilabel else classes[0]
+        labels = np.full(np.shape(y_prob) if multilabel else rows, first)
+        return cls.derived(labels, y_prob, classes=classes, multilabel=multilabel, **keywords)
+
     def _copy(self, **changes: Any) -> Predictions:
         """The same predictions with other attributes, and without what was derived from the previous ones."""
         copy = object.__new__(Predictions)

@@ -115,12 +115,6 @@ def _expected_sign(past: Counted, score: Floats, bins: int | None) -> Floats | N
     return np.asarray(sign[np.searchsorted(edges, score)])
 
 
-def withdrawal(values: Floats, critical: float) -> int | None:
-    """Return the first window after which the e-value has reached the critical value; None if it never has."""
-    reached = np.flatnonzero(values >= critical)
-    return int(reached[0]) if len(reached) else None
-
-
 def certificate_status(
     streams: Iterable[tuple[CertifiedError, list[tuple[str, Counted]]]], alpha: float, bins: int | None
 ) -> CertificateStatus:
@@ -145,9 +139,9 @@ def certificate_status(
     e_values, withdrawn = [], []
     for certified, windows in listed:
         values = e_process([counted for _, counted in windows], certified.bound, bins)
-        place = withdrawal(values, critical)
+        reached = np.flatnonzero(values >= critical)
         e_values.append(float(values.max(initial=1.0)))
-        withdrawn.append(None if place is None else windows[place][0])
+        withdrawn.append(windows[reached[0]][0] if len(reached) else None)
     every = listed[0][1]
     return CertificateStatus(
         tuple(certified.group for certified, _ in listed),

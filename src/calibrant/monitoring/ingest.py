@@ -118,7 +118,7 @@ def read_arrivals(
     n = len(scores)
     form: Any = "confidence" if settings.kind == "confidence" else "prob"
     try:
-        p = Predictions.derived(np.zeros(n, np.int64), scores, input=form)
+        p = Predictions.unlabelled(scores, input=form)
     except ProbabilityError as error:
         raise error.replaced(remedy=CONVERT) from None
     if p.kind != settings.kind or p.k != settings.k:

@@ -32,8 +32,8 @@ READINGS = {
         "the same inputs receive more cautious predictions, as after a new temperature or changed preprocessing, and accuracy is unchanged",
     ),
     "none": (
-        "nothing has changed",
-        "the change does not affect confidence: labels can change while the scores stay the same",
+        "neither scores nor labels have changed",
+        "labels have changed while the scores stayed the same",
     ),
 }
 ADVICE = "Check labelled rows of this window; confidence alone cannot distinguish the two."
@@ -127,7 +127,7 @@ class ChangeReading(Record):
         chance = pvalue_clause(self.pvalue, self.least_pvalue)
         means = f"from {number(self.reference.mean)} to {number(self.window.mean)}"
         if self.direction == "none":
-            return f"Mean confidence changed {means}, not significantly ({chance}). Either {first}, or {second}."
+            return f"Mean confidence changed {means}, not significantly ({chance}); labels can change while the scores stay the same."
         verb = "rose" if self.direction == "rise" else "fell"
         return f"Mean confidence {verb} {means} ({chance}). Either {first}; or {second}. {ADVICE}"
 

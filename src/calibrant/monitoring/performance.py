@@ -320,11 +320,10 @@ def _read_window(window: Any, reference: Predictions) -> Predictions:
     if isinstance(window, Sketch):
         window = predictions_of(window.view(), "window")
     if not isinstance(window, Predictions):
-        label = 0 if reference.classes is None or reference.kind == "confidence" else reference.classes[0]
-        keywords: dict[str, Any] = {} if reference.kind == "confidence" else {"classes": reference.classes}
-        source = "confidence" if reference.kind == "confidence" else "prob"
+        is_confidence = reference.kind == "confidence"
+        classes, source = (None, "confidence") if is_confidence else (reference.classes, "prob")
         with named_as(y_prob="window", y_true="window"):
-            window = Predictions.derived(np.full(len(window), label), window, input=source, **keywords)
+            window = Predictions.unlabelled(window, classes=classes, input=source)
     if (window.kind, window.k) != (reference.kind, reference.k):
         problem = f"has {window.kind} predictions of {window.k} classes, and the reference {reference.kind} ones of {reference.k}"
         raise ArgumentError("window", problem)

@@ -59,12 +59,6 @@ class Counted(NamedTuple):
         return int(self.rows.sum())
 
 
-def require_labels(view: View, argument: str) -> None:
-    """Raise for a view without labels."""
-    if view._outcome is None and view.column is None:
-        raise InputError(argument, "has scores without labels", "wait for the labels, or test the scores alone")
-
-
 def as_counted(window: Any) -> Counted:
     """The labelled rows of a Sketch or View, possibly none."""
     view = window.view() if isinstance(window, Sketch) else window
@@ -72,7 +66,8 @@ def as_counted(window: Any) -> Counted:
         raise InputTypeError(
             "window", f"must be a labelled Sketch or View; got {type(window).__name__}", "use Sketch.of"
         )
-    require_labels(view, "window")
+    if view._outcome is None and view.column is None:
+        raise InputError("window", "has scores without labels", "wait for the labels, or test the scores alone")
     if view.is_soft:
         raise UndefinedMetricError("eprocess", "is not defined for soft labels")
     if view.weight_kind == "importance" and not (view.weights == 1).all():

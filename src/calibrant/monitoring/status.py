@@ -433,7 +433,7 @@ class MonitorStatus(Record):
         if not still:
             return text
         windows = f"{several(len(still), 'open window')} ({some_names([w.window for w in still])})"
-        return f"{text}; {several(sum(w.n for w in still), 'row')} in {windows}, tested when newer rows arrive"
+        return f"{text}; {several(sum(w.n for w in still), 'row')} in {windows}, tested when newer rows arrive or the current time is advanced"
 
     @property
     def verdict(self) -> str:

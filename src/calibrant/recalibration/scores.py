@@ -106,9 +106,7 @@ class Scores:
         Scores
             Validated scores.
         """
-        length = len(scores) if hasattr(scores, "__len__") else 1
-        labels = np.zeros(length if exclusive else np.shape(scores), np.int64)
-        return cls(Predictions.derived(labels, scores, input=input, multilabel=not exclusive))
+        return cls(Predictions.unlabelled(scores, input=input, multilabel=not exclusive))
 
     @cached_property
     def probs(self) -> Floats:

@@ -149,6 +149,7 @@ def _check_calls(function: Callable[P, T], parameters: list[str]) -> Callable[P,
     kinds = {name: parameter.kind for name, parameter in inspect.signature(function).parameters.items()}
     by_position = [name for name, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
     has_options = inspect.Parameter.VAR_KEYWORD in kinds.values()
+    of_data = parameters[0] in ("y_true", "predictions")
 
     @wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> T:
@@ -158,7 +159,7 @@ def _check_calls(function: Callable[P, T], parameters: list[str]) -> Callable[P,
             raise InputTypeError(function.__name__, problem, "pass options by keyword")
         for keyword, value in keywords.items():
             if keyword not in parameters and (keyword in DATA_KEYWORDS or not has_options):
-                raise unknown_keyword(function.__name__, keyword, value, parameters)
+                raise unknown_keyword(function.__name__, keyword, value, parameters, of_data)
         has_bars = "progress" not in parameters or keywords.pop("progress", True) is not False
         with allow_bars(has_bars):
             result = function(*args, **keywords)
@@ -242,23 +243,25 @@ SPELLINGS = {
 }
 
 
-def unknown_keyword(owner: str, keyword: str, value: Any, known: Sequence[str]) -> UnknownArgumentError:
-    """Build the error for an unknown keyword, with what was probably intended."""
+def unknown_keyword(
+    owner: str, keyword: str, value: Any, known: Sequence[str], of_data: bool = True
+) -> UnknownArgumentError:
+    """Build the error for an unknown keyword, with what was probably intended; `of_data` states that the owner accepts `Predictions`."""
     similar = get_close_matches(keyword, known, 1, 0.75)
     counterpart = SPELLINGS.get(keyword, "")
     text = repr(value) if isinstance(value, (str, bool, int, float)) else "..."
-    if keyword in ("from_logits", "logits"):
+    if of_data and keyword in ("from_logits", "logits"):
         hint = f"pass {owner}(Predictions(y_true, y_prob, input='logit'))"
-    elif keyword in ("combine", "average", "class_weight"):
+    elif of_data and keyword in ("combine", "average", "class_weight"):
         name, text = ("combine", "'mean'") if keyword == "average" else (keyword, text)
         hint = f"pass it to the lens: {owner}(..., lens=classwise({name}={text}))"
-    elif keyword in ("label", "prob"):
+    elif of_data and keyword in ("label", "prob"):
         columns = {"label": "...", "prob": "...", keyword: text}
         hint = f"pass {owner}(Predictions(frame, label={columns['label']}, prob={columns['prob']}))"
-    elif keyword == "groups":
+    elif of_data and keyword == "groups":
         by_group = f"evaluate(Predictions(y_true, y_prob, groups={text}), metrics=[...], level=0.95)"
         hint = f"pass it to Predictions; values by group are those of {by_group}"
-    elif keyword in DATA_KEYWORDS:
+    elif of_data and keyword in DATA_KEYWORDS:
         hint = f"pass it to Predictions: {owner}(Predictions(y_true, y_prob, {keyword}={text}))"
     elif keyword in ("path", "out", "filename"):
         hint = f"write the result by {owner}(...).save(path)"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...curves.local_regression import (
     KNOTS,
     LEAST,
+    LOWESS_SPAN,
     Groups,
     loess,
     logistic_curve,
@@ -65,7 +66,7 @@ def curve_of(view: View, smoother: str, bounded: bool, **options: Any) -> Curve:
 def _fit_smoother(
     groups: Groups, smoother: str, span: float | None, degree: int, surface: str, knots: int, delta: float = 0.01
 ) -> Floats:
-    share = check_positive({"lowess": 2 / 3}.get(smoother, 0.75) if span is None else span, "span")
+    share = check_positive({"lowess": LOWESS_SPAN}.get(smoother, 0.75) if span is None else span, "span")
     if check_whole(degree, "degree", 0) > 2:
         raise ArgumentError("degree", f"must be 0, 1 or 2; got {degree}")
     if knots not in KNOTS:
