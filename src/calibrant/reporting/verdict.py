@@ -161,10 +161,9 @@ def judge(
         sentences.append(recalibration_sentence(recalibration))
     elif rejected is False:
         sentences += _reach(reach, mean, tested)
-    sentences = list(filter(None, sentences))
     return Verdict(
-        sentence=" ".join(sentences),
-        headline=sentences[0],
+        sentence=" ".join(filter(None, sentences)),
+        headline=sentences[0] or sentences[1],
         direction=direction,
         mean_score=None if mean is None else mean.mean_score,
         rate=None if mean is None else mean.rate,
