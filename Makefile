@@ -3,18 +3,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Bytecode is written: else each worker, and each process that a check or a test starts, compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Two workers with one thread each: linear algebra in several threads only makes them wait for each other.
-# Bytecode is written: else each worker, and each process that a test starts, compiles the package anew.
-PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
-.PHONY: demo test test-minimal test-gpu deep coverage lint types style browser bench docs gallery reproduce simulate stub release-check clean
+.PHONY: demo test tests test-minimal test-gpu deep coverage lint types style browser bench docs gallery reproduce simulate stub release-check clean
 
 demo: $(VENV)/.core
 	$(BIN)/calibrant demo
 
+# Type checks take one core for a tenth of the time of the tests, which wait for other processes now and then: all run at once.
+test: $(VENV)/.dev browser
+	$(MAKE) --no-print-directory -j 3 types style tests
+
 # A file stays on one worker, so that what its fixtures make is made once. Files are taken in the order of their names, which ends with the
 # short ones of the package's docstrings. What `test-minimal` runs is not repeated.
-test: $(VENV)/.dev browser lint
+tests: $(VENV)/.dev
 	$(PYTEST) --dist loadfile --no-loadscope-reorder --ignore tests/test_minimal.py
 
 deep: $(VENV)/.dev browser lint

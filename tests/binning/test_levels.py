@@ -9,9 +9,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.binning.parse import bin_table, binning_rule
-from calibrant.errors import ArgumentError, InputWarning, UndefinedMetricError
+from calibrant.errors import ArgumentError, InputWarning
 from calibrant.views import View
-from tests.calling import raises
 
 LEVELS = np.array([0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0])
 
@@ -112,8 +111,6 @@ def test_a_sketch_has_the_levels_or_raises(stated: Any) -> None:
     assert cal.ece(sketch, bins="levels") == pytest.approx(cal.ece(y, p, bins="levels"), abs=1e-14)
     halves = cal.Sketch.of(y[:200], p[:200]).merge(cal.Sketch.of(y[200:], p[200:]))
     assert cal.ece(cal.Sketch.from_bytes(halves.to_bytes()), binning="levels") == cal.ece(sketch, bins="levels")
-    with raises(UndefinedMetricError, "error_bound"):
-        sketch.error_bound(cal.ece, binning="levels")
     p = p.copy()
     p[p == 0.6] += np.random.default_rng(0).uniform(0, 1e-6, (p == 0.6).sum())
     with pytest.raises(ArgumentError, match="different scores share a cell"):

@@ -1,4 +1,4 @@
-"""Every decision function: counts are repeated rows, and the order of the rows changes nothing."""
+"""Every decision function, and others of one event: counts are repeated rows, and the order of the rows changes nothing."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ FUNCTIONS: dict[str, Any] = {
     "topk_accuracy": lambda p: decision.topk_accuracy(p, k=2),
     "topk_confidence": lambda p: decision.topk_confidence(p, k=2),
     "choose_threshold": lambda p: [cal.choose_threshold(p, coverage=0.5).threshold],
+    "auroc": cal.evaluation.auroc,
+    "average_precision": cal.evaluation.average_precision,
+    "calibration_band": lambda p: [
+        getattr(cal.inference.calibration_band(p, lens="class:1"), name) for name in ("n", "score", "low", "high")
+    ],
 }
 
 

@@ -29,16 +29,6 @@ def test_two_classes_agree_with_scikit_learn(scores: tuple[np.ndarray, ...]) -> 
     assert average_precision(y, p, sample_weight=weight) == pytest.approx(expected, abs=1e-12)
 
 
-def test_counts_are_repeated_rows(scores: tuple[np.ndarray, ...]) -> None:
-    y, p, _ = scores
-    counts = np.random.default_rng(1).integers(1, 4, len(y))
-    whole = np.repeat(y, counts), np.repeat(p, counts)
-    assert auroc(cal.Predictions(y, p, counts=counts)) == pytest.approx(auroc(*whole), abs=1e-12)
-    assert average_precision(cal.Predictions(y, p, counts=counts)) == pytest.approx(
-        average_precision(*whole), abs=1e-12
-    )
-
-
 def test_text_labels_and_the_positive_class(scores: tuple[np.ndarray, ...]) -> None:
     y, p, _ = scores
     named = np.where(y == 1, "churn", "stay")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
+from calibrant.recalibration import to_python, to_sql
 from calibrant.recalibration.methods import find_method
 
 from .cases import NAN, Call, varied, with_entry
@@ -50,6 +51,9 @@ CHOICE: dict[str, dict[str, Any]] = {
     "a loss without a target": {"loss": "ecee"},
     "level 1": {"level": 1},
     "two folds": {"folds": 2},
+    "folds of four rows": {"folds": [0, 1, 2, 3]},
+    "two values of folds": {"folds": SHORT_Y},
+    "groups that are not passed": {"method": cal.GroupCalibration(cal.BetaCalibration())},
 }
 LENSES: dict[str, Any] = {
     "no class": "within_top:0",
@@ -60,6 +64,18 @@ LENSES: dict[str, Any] = {
     "a hierarchy": {"a": [0, 1], "b": {"c": [2, 3]}},
     "a number": 3,
     "an event that nearly never happens": "band:0.9998,0.9999",
+}
+BOOSTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "no features": ({}, {}),
+    "ten rows of features": ({}, {"features": P4[:10]}),
+    "one fold": ({"folds": 1}, {"features": P4[:200]}),
+    "categories of an unknown column": ({"categorical": ("kind",)}, {"features": P4[:200]}),
+}
+FOLDS: dict[str, Any] = {
+    "of three rows": [1, 2, 3],
+    "that are all one": np.zeros(200),
+    "without a name": [None, *[1, 2] * 99, 1],
+    "that are missing": [NAN, *[1, 2] * 99, 1],
 }
 FITTED: dict[str, tuple[Any, Any]] = {
     "no rows": ([], []),
@@ -81,6 +97,14 @@ APPLIED: dict[str, Any] = {
     "a single column": [[0.2]],
 }
 PLATT, GROUPED = cal.PlattScaling().fit(P2, Y2), cal.GroupCalibration(cal.PlattScaling()).fit(P2, Y2, groups=Y2 * 0 + 1)
+TREES = cal.BoostedCalibration(folds=0, max_rounds=1).fit(P2, Y2, features=P4[:200])
+LABELS = cal.MultilabelCalibration(cal.PlattScaling()).fit(np.column_stack([P2, P2]), np.column_stack([Y2, Y2]))
+SCALED = cal.TemperatureScaling().fit(P4, Y4)
+CHAIN: dict[str, tuple[Any, ...]] = {
+    "no calibrators": (),
+    "logits second": (cal.PlattScaling(), cal.PlattScaling("logit")),
+}
+NO_INVERSE = cal.QuadraticLogit().fit(P2, Y2), SCALED, LABELS
 ONLINE = cal.OnlineCalibration().fit(P4[Y4 < 3][:, :3] / P4[Y4 < 3][:, :3].sum(axis=1, keepdims=True), Y4[Y4 < 3])
 
 TABLE: dict[str, Call] = {
@@ -128,6 +152,10 @@ TABLE: dict[str, Call] = {
     "recalibrate, one outcome": lambda: cal.recalibrate(np.ones(40, int), SHORT_P),
     "recalibrate, swapped": lambda: cal.recalibrate(P2, Y2),
     "recalibrate a view": lambda: cal.recalibrate(cal.views.View(P2, Y2)),
+    "recalibrate a band in folds of rows": lambda: cal.recalibrate(
+        Y2, P2, method="platt", folds=np.arange(200) % 4, lens="band:0.5,1"
+    ),
+    "recalibrate a sketch for a class": lambda: cal.recalibrate(cal.Sketch.of(Y2, P2), lens="class:1"),
     "recalibrate, weights twice": lambda: cal.recalibrate(cal.Predictions(Y2, P2), sample_weight=Y2 + 1),
     "recalibrate, several labels": lambda: cal.recalibrate(cal.Predictions(P4 > 0.3, P4, multilabel=True)),
     "recalibrate, soft labels": lambda: cal.recalibrate(cal.Predictions(P2, P2, soft=True)),
@@ -144,6 +172,28 @@ TABLE: dict[str, Call] = {
     **{f"{name} as a method": partial(find_method, name) for name in ("SMSCalibrator", "svs")},
     "a group that was not fitted": lambda: GROUPED.predict_proba([0.2, 0.3], [1, 7]),
     "groups that are missing": lambda: GROUPED.predict_proba([0.2, 0.3]),
+    **{
+        f"boosted, {name}": partial(cal.BoostedCalibration(**options).fit, P2, Y2, **beside)
+        for name, (options, beside) in BOOSTED.items()
+    },
+    "boosted, three of four features": lambda: TREES.predict_proba(P2 / 2, features=P4[:200, :3]),
+    "boosted, text in a column of numbers": lambda: TREES.predict_proba([0.5], features=[["a", 1, 2, 3]]),
+    "boosted, features as groups": lambda: TREES.predict_proba(P2, P4[:200]),
+    **{f"folds {name}": partial(cal.CrossVennAbers().fit, P2, Y2, fold=fold) for name, fold in FOLDS.items()},
+    "one fold of intervals": lambda: cal.CrossVennAbers(folds=1).fit(P2, Y2),
+    "labels of two columns of three": lambda: LABELS.predict_proba(P2[:, None]),
+    "labels in a row": lambda: cal.MultilabelCalibration(cal.PlattScaling()).fit(np.column_stack([P2, P2]), Y2),
+    **{f"inverse of {type(each).__name__}": partial(each.inverse, 0.5) for each in NO_INVERSE},
+    "inverse at 1.5": lambda: PLATT.inverse(1.5),
+    **{f"chain, {name}": partial(cal.ChainedCalibration(parts).fit, P2, Y2) for name, parts in CHAIN.items()},
+    "chain, two and four classes": lambda: cal.ChainedCalibration.of(PLATT, SCALED),
+    "export without a formula": lambda: to_sql(
+        cal.PlattScaling(multiclass="top_versus_all").fit(P4, Y4), prob=list("abcd")
+    ),
+    "export before fit": lambda: to_sql(cal.PlattScaling()),
+    "export of a name": lambda: to_python("platt"),  # type: ignore[arg-type]
+    "export of one column of four": lambda: to_sql(SCALED),
+    "export to pmml": lambda: cal.recalibration.export(PLATT, "x", to="pmml"),  # type: ignore[arg-type]
     "groups that are mappings": lambda: GROUPED.predict_proba([0.2, 0.3], np.array([{}, {}], dtype=object)),
     "online, an unknown class": lambda: ONLINE.update([[0.2, 0.3, 0.5]], ["oak"]),
     "online, one label of two": lambda: ONLINE.update(np.full((2, 3), 1 / 3), [0]),

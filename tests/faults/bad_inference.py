@@ -41,6 +41,12 @@ ASSESSED: dict[str, dict[str, Any]] = {
     "tolerance at alpha 0.6": {"tolerance": 0.1, "alpha": 0.6},
     "tolerance with resamples": {"tolerance": 0.1, "n_resamples": 200},
 }
+OWN_TESTS: dict[str, dict[str, Any]] = {
+    "likelihood ratio on one side": {"metric": "cox_slope", "method": "lr", "alternative": "greater"},
+    "chi-square of an l2 distance": {"metric": "sbct", "method": "chi_square", "statistic": "l2"},
+    "likelihood ratio of each class": {"metric": "cox_slope", "method": "lr", "lens": "classwise", "penalty": "firth"},
+    "normal of drawn labels": {"metric": "ecmmd", "method": "normal", "derandomised": False},
+}
 INTERVALS: dict[str, dict[str, Any]] = {
     "unknown method": {"method": "magic"},
     "level 0": {"level": 0},
@@ -129,6 +135,14 @@ BANDS: dict[str, dict[str, Any]] = {
 
 TABLE: dict[str, Call] = {
     **varied("assess", ASSESSED, call, cal.assess, y_true=Y, y_prob=P, metric="ece"),
+    **varied("own test", OWN_TESTS, call, cal.assess, y_true=LONG_Y, y_prob=LONG_P),
+    "belt of each class": lambda: inf.giviti_test(Y3, P3, lens="classwise"),
+    "grades without groups": lambda: inf.grade_tests(cal.Predictions(Y, P)),
+    "grades by another method": lambda: inf.grade_tests(cal.Predictions(Y, P, groups=Y), method="normal"),
+    "judge, 20 labels of 40": lambda: inf.corrected_rate(LONG_Y, LONG_Y[:20]),
+    "judge, label 2": lambda: inf.corrected_rate(LONG_Y, [2, 0] * 20),
+    "judge, two labels": lambda: inf.corrected_rate(LONG_Y, [1, 0] + [None] * 38),
+    "judge, missing verdicts": lambda: inf.corrected_rate([1, NAN] * 20, LONG_Y),
     "no interval of soft labels proves a tolerance": lambda: cal.assess(SHARES, metric="ece", tolerance=0.1),
     "unknown correction": lambda: cal.assess_many(Y, P, metrics=["ece"], correction="magic"),
     **varied("interval", INTERVALS, call, cal.interval, y_true=LONG_Y, y_prob=LONG_P, metric="ece"),

@@ -31,6 +31,8 @@ SKILL: dict[str, tuple[Any, dict[str, Any]]] = {
     "rates with a sum of 1.5": (THREE, {"reference": [0.5, 0.5, 0.5]}),
     "three rates of four rows": (BINARY, {"reference": [0.1, 0.2, 0.7]}),
     "reference as text": (BINARY, {"reference": "old"}),
+    "an infinite reference": (BINARY, {"score": "nll", "reference": 0}),
+    "a perfect reference": (([1, 1], [0.5, 0.9]), {}),
     "keyword of another package": (BINARY, {"n_bins": 3}),
     "keyword misspelled": (BINARY, {"refernce": 0.5}),
 }
@@ -63,6 +65,11 @@ VARIATIONS: dict[str, Any] = {
     "nan": lambda p: NAN,
     "values above 1": lambda p: 3 * p.max(),
     "negative values": lambda p: -p.max(),
+}
+NEIGHBOURS: dict[str, dict[str, Any]] = {
+    "without features": {"space": "features"},
+    "counts of 1e8": {"counts": [10**8, 1, 1, 1]},
+    "0 of them": {"neighbours": 0},
 }
 RATINGS: dict[str, dict[str, Any]] = {
     "three of four": {"ratings": [1, 2, 3]},
@@ -136,6 +143,7 @@ TABLE: dict[str, Call] = {
     **varied("decompose", DECOMPOSED, call, cal.decompose, Y3, P3),
     "decompose, a score of 1.5": lambda: cal.decompose([0, 1], [0.5, 1.5]),
     "decompose, several labels": lambda: cal.decompose(cal.Predictions(LABELS, COLUMNS, multilabel=True)),
+    "decompose, soft labels": lambda: cal.decompose(cal.Predictions(P, P, soft=True), score="ranked_probability"),
     "decompose, a view with a lens": lambda: cal.decompose(VIEW, lens="top_label"),
     "decompose, a view with weights": lambda: cal.decompose(VIEW, sample_weight=[1, 1, 1, 1]),
     "decompose, infinite twice": lambda: cal.decompose([1, 0, 1], [0.0, 0.2, 0.9], score="nll", bins=10),
@@ -161,6 +169,13 @@ TABLE: dict[str, Call] = {
     },
     "an l2 distance without chance": lambda: cal.gece_db(Y, P, distance="l2"),
     "a search without chance": lambda: cal.gece_db(Y, P, lens="binary", bins="sweep"),
+    **varied("neighbours", NEIGHBOURS, call, cal.ecmmd, Y, P),
+    **{f"{metric.id} of one row": partial(metric, [2], P3[:1]) for metric in (cal.ecmmd, cal.skce_uq, cal.skce_ul)},
+    "pairs of one row with weight": lambda: cal.skce_uq([1, 0], [0.2, 0.4], sample_weight=[1.0, 0.0]),
+    "blocks of five of four rows": lambda: cal.skce_ul(Y, P, block=5),
+    "a bandwidth of 1e-5": lambda: cal.smece(Y, P, bandwidth=1e-5),
+    "scores that are uniform but for rounding": lambda: cal.spiegelhalter_z([0, 1], [0.5, 0.5 + 1e-15]),
+    "no event, observed or expected": lambda: cal.expected_observed_ratio([0, 0], [0.0, 0.0]),
     **{f"variation, {name}": partial(cal.vce, Y3, P3, variation=own) for name, own in VARIATIONS.items()},
     **varied("ratings", RATINGS, learn_matrix, Y3, P3),
     "ratings of rows without errors": lambda: learn_matrix([0, 1, 2], np.eye(3), ratings=[1, 1, 1]),

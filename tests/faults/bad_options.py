@@ -9,7 +9,7 @@ import numpy as np
 
 import calibrant as cal
 
-from .cases import COLUMNS, LABELS, P3, Y3, Call, P, Y, varied
+from .cases import COLUMNS, LABELS, P3, Y3, Call, P, Y, each, varied
 
 CHECKED = cal.Predictions(Y, P)
 VIEW = cal.views.View(np.array(P), np.array(Y, np.uint8))
@@ -156,7 +156,7 @@ TABLE: dict[str, Call] = {
     "no metric": lambda: cal.evaluate(Y, P, metrics=[]),
     "a value not evaluated": lambda: cal.evaluate(Y, P, metrics="ece")["brier"],
     "unknown use case": lambda: cal.recommend("fast"),
-    "bins of all metrics": lambda: cal.evaluate(Y, P, bins=0),
+    **each("bins of all metrics", (0, "swoop", [0, 0.5, 0.4], [0.7, 0.2]), cal.evaluate, Y, P, keyword="bins"),
     **{
         f"{metric.__name__} of one class, {label}": partial(metric, [label] * 4, P)
         for metric in (cal.evaluation.auroc, cal.evaluation.average_precision)

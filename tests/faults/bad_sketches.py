@@ -16,7 +16,7 @@ from .cases import P3, Y3, Call, P, Y
 TWO, THREE = cal.Sketch.of(Y, P), cal.Sketches.of(Y3, P3)
 SCORES = np.linspace(0.05, 0.95, 60)
 MANY = cal.Sketch.of(SCORES > 0.4, SCORES)
-SEARCHES = ("sweep", "search", "search_pure", "cv", "tcal")
+SEARCHES = ("sweep", "search", "search_pure", "cv", "tcal", "levels")
 QUERY: dict[str, Any] = {"dialect": "duckdb", "prob": "p", "label": "y"}
 QUERIES: list[dict[str, Any]] = [
     {"dialect": "mysql"},

@@ -122,7 +122,5 @@ def test_many_labels_are_named_as_many_questions() -> None:
         with pytest.raises(cal.errors.LensError, match=f"{several}{NAMES[0]}'"):
             ask(cal.Predictions(many, P, multilabel=True, classes=NAMES))
         assert len(ask(cal.Predictions(many, P, multilabel=True, classes=NAMES), lens=f"class:{NAMES[0]}").rate)
-    with pytest.raises(cal.errors.LensError, match="use 'top_label' or 'class:NAME'"):
-        cal.calibration_curve(Y, P, lens="classwise")
     with pytest.raises(cal.errors.LensError, match="name one class, for example lens='class:0'"):
         cal.inference.giviti_test(cal.Predictions(many, P, multilabel=True))

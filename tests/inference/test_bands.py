@@ -92,19 +92,6 @@ def test_many_scores_are_rounded_and_it_is_said() -> None:
     assert len(calibration_band(drawn.y_true, drawn.y_prob, digits=1).score) == 11
 
 
-def test_counts_are_rows_and_order_plays_no_part() -> None:
-    rng = np.random.default_rng(0)
-    p, counts = np.round(rng.random(60), 2), rng.integers(0, 5, 60)
-    y = (rng.random(60) < p).astype(int)
-    band = calibration_band(cal.Predictions(y, p, counts=counts))
-    rows = calibration_band(np.repeat(y, counts), np.repeat(p, counts))
-    np.testing.assert_allclose(band.high, rows.high, atol=1e-14)
-    np.testing.assert_allclose(band.low, rows.low, atol=1e-14)
-    assert band.n == rows.n == counts.sum()
-    order = rng.permutation(60)
-    np.testing.assert_array_equal(calibration_band(y[order], p[order]).low, calibration_band(y, p).low)
-
-
 def test_between_scores_the_neighbours_hold() -> None:
     band = calibration_band([0, 0, 1, 1] * 20, [0.2, 0.4, 0.6, 0.8] * 20)
     low, high = band.at([0.1, 0.2, 0.3, 0.8, 0.9])

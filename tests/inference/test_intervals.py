@@ -59,8 +59,6 @@ def test_whole_groups_are_drawn_together() -> None:
     naive = cal.interval(*twice, metric="esce", rng=0, n_resamples=1000)
     assert clustered.high - clustered.low == pytest.approx(single.high - single.low, rel=0.15)
     assert naive.high - naive.low < 0.85 * (clustered.high - clustered.low)
-    with raises(cal.errors.GroupError, "groups"):
-        cal.interval(y, p, metric="ece", cluster=True)
 
 
 def test_metrics_bring_their_own_intervals() -> None:

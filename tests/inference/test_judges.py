@@ -117,20 +117,6 @@ def test_test_of_the_judge() -> None:
     assert found.judge_pvalue == own.pvalue > 0.05
 
 
-@pytest.mark.parametrize(
-    ("judge", "gold", "words"),
-    [
-        ([1, 0] * 20, [1, 0] * 10, "one for each"),
-        ([1, 0] * 20, [2, 0] * 20, "must be 0 or 1"),
-        ([1, 0] * 20, [1, 0] + [None] * 38, "label at least 10"),
-        ([1, float("nan")] * 20, [1, 0] * 20, "finite"),
-    ],
-)
-def test_refused(judge: Any, gold: Any, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        corrected_rate(judge, gold)
-
-
 def test_all_rows_with_gold_labels_and_forms_of_labels() -> None:
     gold: list[Any] = [True, False, None, 1, 0] * 10
     found = corrected_rate([1, 0, 1, 1, 0] * 10, gold)

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy import integrate, optimize, stats
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
+from calibrant.errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from calibrant.inference import neighbour_tests
 from calibrant.inference.asymptotic import too_few
 from calibrant.inference.belt import belt_survival, giviti_test
@@ -660,23 +660,9 @@ def test_functions_of_odd_data(case: str) -> None:
     assert 0 <= hosmer_lemeshow_multinomial(y, p, rng=0).pvalue <= 1
 
 
-def test_errors_say_what_to_do() -> None:
-    with raises(ArgumentError, "alternative"):
-        assessed(B, "cox_slope", "lr", alternative="greater")
-    with raises(UndefinedMetricError, "sbct"):
-        assessed(B, "sbct", "chi_square", statistic="l2")
-    with raises(ArgumentError, "method"):
-        assessed(D, "cox_slope", "lr", lens="classwise", penalty="firth")
-    with raises(UndefinedMetricError, "ecmmd"):
-        assessed(B, "ecmmd", "normal", derandomised=False)
+def test_a_bootstrap_of_too_many_pairs_is_refused() -> None:
     with raises(UndefinedMetricError, "skce_uq"):
         assessed(vectors(2000, 0), "skce_uq", "bootstrap", n_resamples=10**6)
-    with pytest.raises(LensError):
-        giviti_test(*D, lens="classwise")
-    with raises(cal.errors.GroupError, "groups"):
-        grade_tests(cal.Predictions(*B))
-    with raises(ArgumentError, "method"):
-        grade_tests(cal.Predictions(*B, groups=[0] * 10), method="normal")
 
 
 def test_top_label_is_the_default_of_many_classes() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from tests.calling import call, raises
+from tests.calling import call
 from tests.checked import M3, T1, T2
 
 # Two pairs of rows with the same forecast.
@@ -217,8 +217,6 @@ def test_soft_labels_where_the_score_takes_them() -> None:
         assert call(cal.decompose, soft, scores, soft=True, score="nll", **options).to_dict() == pytest.approx(
             whole, abs=1e-13
         )
-    with raises(cal.errors.UndefinedMetricError, "ranked_probability"):
-        cal.decompose(cal.Predictions(soft, scores, soft=True), score="ranked_probability")
 
 
 def test_an_infinite_score_is_all_miscalibration() -> None:

@@ -14,7 +14,6 @@ from calibrant.metrics.kernel import pairs as _pairs
 from calibrant.util import blocks
 from calibrant.views.resolve import views_of
 from tests.calling import call
-from tests.checked import C
 
 
 def draw(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -212,13 +211,6 @@ def test_sorted_rows_are_told_of() -> None:
 
 
 def test_one_row_has_no_pairs() -> None:
-    for metric in (cal.skce_uq, cal.skce_ul):
-        with pytest.raises(cal.errors.UndefinedMetricError):
-            metric([1], [[0.2, 0.5, 0.3]])
-    with pytest.raises(cal.errors.UndefinedMetricError):
-        cal.skce_uq([1, 0], [0.2, 0.4], sample_weight=[1.0, 0.0])
-    with pytest.raises(cal.errors.UndefinedMetricError):
-        cal.skce_ul(*C, block=5)
     assert cal.skce_uq(cal.Predictions([1], [0.2], counts=[2])) == pytest.approx(2 * 0.64)
     assert cal.skce_b([1], [0.2]) == pytest.approx(2 * 0.64)
     assert cal.ucme([1], [0.2]) == pytest.approx(0.64)

@@ -12,7 +12,6 @@ import calibrant as cal
 from calibrant.metrics.kernel import neighbours as _neighbours
 from calibrant.metrics.kernel.anchors import anchor_tests, centres_of, neighbours_for_power
 from tests.calling import call, raises
-from tests.checked import A
 
 
 def draw(n: int, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -155,17 +154,6 @@ def test_a_seed_gives_the_same_draw_in_any_order() -> None:
     assert call(cal.ecmmd, y[order], p[order], counts=counts[order], **words) == pytest.approx(value, abs=1e-14)
     rows = np.repeat(np.arange(50), counts)
     assert call(cal.ecmmd, y[rows], p[rows], **words) == pytest.approx(value, abs=1e-14)
-
-
-def test_ecmmd_says_what_it_needs() -> None:
-    with raises(cal.errors.InputTypeError, "features"):
-        cal.ecmmd(*A, space="features")
-    with raises(cal.errors.UndefinedMetricError, "ecmmd"):
-        cal.ecmmd([1], [0.3])
-    with raises(cal.errors.WeightsNotSupportedError, "counts"):
-        cal.ecmmd(cal.Predictions(*A, counts=[10**8, 1, 1, 1]))
-    with raises(cal.errors.ArgumentError, "neighbours"):
-        cal.ecmmd(*A, neighbours=0)
 
 
 # lce, mlce

@@ -9,7 +9,6 @@ from scipy.special import expit, logit
 import calibrant as cal
 from calibrant.input.features import read_features
 from calibrant.recalibration.trees import Rules, encode, grow, learn_codes
-from tests.calling import raises
 
 
 def rows_with_gaps(n, seed=1):
@@ -92,25 +91,3 @@ def test_arrays_are_matched_by_position_and_a_value_of_most_rows_is_a_range_of_i
     assert after[x[::2, 0] < 1, 1].mean() < 0.05
     for calibrator, features in ((by_name, x[::2]), (by_place, frame[::2]), (by_name, frame[::2][["b", "a"]])):
         assert (calibrator.predict_proba(score[::2], features=features) == after).all()
-
-
-def test_errors():
-    x, _, y = rows_with_gaps(200)
-    score = np.linspace(0.1, 0.9, 200)
-    small = cal.BoostedCalibration(folds=0, max_rounds=1)
-    fitted = cal.BoostedCalibration(folds=0, max_rounds=1).fit(score, y, features=x)
-    for call, error, argument in (
-        (lambda: small.fit(score, y), cal.errors.InputTypeError, "features"),
-        (lambda: small.fit(score, y, features=x[:10]), cal.errors.CalibrantError, "features"),
-        (lambda: fitted.predict_proba(score / 2, features=x[:, :2]), cal.errors.ShapeError, "features"),
-        (lambda: fitted.predict_proba([0.5], features=[["a", 1, 2]]), cal.errors.ColumnError, "features"),
-        (lambda: fitted.predict_proba(score / 2, x), cal.errors.ArgumentError, "groups"),
-        (lambda: cal.BoostedCalibration(folds=1).fit(score, y, features=x), cal.errors.ArgumentError, "folds"),
-        (
-            lambda: cal.BoostedCalibration(categorical=("kind",)).fit(score, y, features=x),
-            cal.errors.ColumnError,
-            "categorical",
-        ),
-    ):
-        with raises(error, argument):
-            call()

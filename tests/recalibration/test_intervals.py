@@ -100,9 +100,6 @@ def test_too_few_rows_of_a_class() -> None:
         cal.OffsetAdjustment().fit(p, y).predict_interval()
     with pytest.raises(NotFittedError):
         cal.PlattScaling().predict_interval([0.5])
-    grouped = cal.GroupCalibration(cal.PlattScaling()).fit(p, y, groups=["a"] * 12)
-    with pytest.raises(ArgumentError, match="requires groups"):
-        grouped.predict_interval(p)
 
 
 def test_rows_are_neither_saved_nor_copied(tmp_path: Path) -> None:

@@ -151,19 +151,6 @@ def test_a_model_passes_the_folds_of_its_cross_validation() -> None:
     )
 
 
-def test_folds_are_checked() -> None:
-    p, y = problem(20)
-    with raises(cal.errors.ArgumentError, "fold"):
-        cal.CrossVennAbers().fit(p, y, fold=[1, 2, 3])
-    with raises(cal.errors.UndefinedMetricError, "scores"):
-        cal.CrossVennAbers().fit(p, y, fold=np.zeros(20))
-    for missing in (None, np.nan):
-        with raises(cal.errors.InputError, "fold"):
-            cal.CrossVennAbers().fit(p, y, fold=[missing, *[1, 2] * 9, 1])
-    with raises(cal.errors.ArgumentError, "folds"):
-        cal.CrossVennAbers(folds=1).fit(p, y)
-
-
 @pytest.mark.parametrize("k", [4, 12])
 def test_pairs_of_classes_are_coupled(k: int) -> None:
     p, y = classes(60 if k == 4 else 150, k)
@@ -296,21 +283,6 @@ def test_a_histogram_has_the_rate_of_each_bin_of_any_rule(options: dict[str, Any
 
 def test_bins_are_checked_when_a_histogram_is_fitted(tmp_path: Path) -> None:
     p, y = problem(30)
-    for options, problem_text in (
-        ({"bins": "many"}, "bins: must be an integer of at least 1, edges, 'levels', or one of sweep"),
-        ({"bins": [0.5, 0.2]}, "bins: edges must increase strictly"),
-        (
-            {"bins": [0, 0.5, 1], "binning": "equal_width"},
-            "bins: edges cannot be combined with the binning 'equal_width'",
-        ),
-        ({"binning": "uniform"}, "binning: must be .* or a rule; got 'uniform'; use 'equal_width'"),
-        ({"bins": 7, "binning": cal.EqualWidth(3)}, "bins: 7 conflicts with a binning"),
-        ({"binning": 3}, "binning: must be .* or a rule; got 3"),
-        ({"bins": 0}, "bins: must be an integer of at least 1; got 0"),
-        ({"empty": "zero"}, "empty: must be 'midpoint', 'mean' or 'interpolate'; got 'zero'"),
-    ):
-        with pytest.raises(cal.errors.ArgumentError, match=problem_text):
-            cal.HistogramBinning(**options).fit(p, y)  # type: ignore[arg-type]
 
     class Halves(cal.EqualWidth):
         pass

@@ -78,15 +78,3 @@ def test_intervals_of_each_label() -> None:
     found = fitted.predict_interval(NEW, n_resamples=20)
     assert found.low.shape == (9, 3)
     assert (found.low <= found.high).all()
-
-
-def test_refusals() -> None:
-    fitted = cal.MultilabelCalibration(cal.PlattScaling()).fit(P, Y)
-    with pytest.raises(cal.errors.ShapeError, match="scores: have 2 classes"):
-        fitted.predict_proba(NEW[:, :2])
-    with pytest.raises(cal.errors.ShapeError, match="y: multilabel labels must have the shape"):
-        cal.MultilabelCalibration(cal.PlattScaling()).fit(P, Y[:, 0])
-    with pytest.raises(cal.errors.ArgumentError, match="no inverse"):
-        fitted.inverse(0.5)
-    with pytest.raises(cal.errors.UndefinedMetricError, match="label 1 cannot be fitted"):
-        cal.MultilabelCalibration(cal.OffsetAdjustment()).fit(P, Y * [1, 0, 1])

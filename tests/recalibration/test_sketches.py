@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, UndefinedMetricError
 from calibrant.recalibration.base import Calibrator
 from calibrant.recalibration.methods import METHODS
 from calibrant.sketches.grid import grid
@@ -96,14 +95,6 @@ def test_few_scores_with_many_rows() -> None:
     y, p = np.array([0, 1] * 2000), np.repeat([0.2, 0.7], 2000)
     found = cal.recalibrate(cal.Sketch.of(y, p), method="temperature")
     assert found.predict_proba([0.2])[0, 1] == pytest.approx(0.5, abs=0.02)
-
-
-def test_sketches_that_do_not_hold_enough() -> None:
-    many = cal.inference.make_calibrated(500, distribution=(1, 1, 1), rng=0)
-    with pytest.raises(UndefinedMetricError, match="pass all probabilities"):
-        cal.recalibrate(cal.Sketch.of(many.y_true, many.y_prob))
-    with pytest.raises(ArgumentError, match="cannot be used with a sketch"):
-        cal.recalibrate(cal.Sketch.of(*rows(0)), lens="class:1")
 
 
 def test_the_command_fits_a_sketch(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

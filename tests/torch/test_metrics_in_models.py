@@ -168,8 +168,6 @@ def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
     for word in ("n_bins", "ignore_index", "num_groups"):
         with pytest.raises(ArgumentError, match=f"{word}: must be an integer (of at least \\d|or None); got True"):
             BinaryCalibrationError(**{word: True})
-    with raises(ArgumentError, "num_classes"):
-        SketchMetric(True)
 
 
 def test_events_as_floating_point() -> None:
