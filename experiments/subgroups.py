@@ -264,85 +264,14 @@ def page(rows: list[dict[str, Any]]) -> str:
         low, high = binomtest(round(row[name] * row["runs"]), row["runs"]).proportion_ci(method="wilson")
         return f"{number(row[name])} [{low:.3f}, {high:.3f}]"
 
-    def table(study: str, names: dict[str, str], numbers: int) -> str:
+    def table(study: str, numbers: int, *columns: str) -> str:
+        """The rows of a study; columns are values, or headings and values ("any significant = any")."""
+        pairs = [column.partition(" = ") for column in columns]
+        headings, values = [pair[0] for pair in pairs], [pair[2] or pair[0] for pair in pairs]
         own = [row for row in rows if row["study"].partition("_")[0] == study]
-        return markdown_table(list(names), [[cell(row, name) for name in names.values()] for row in own], numbers)
+        return markdown_table(headings, [[cell(row, name) for name in values] for row in own], numbers)
 
-    certificates = {"curve": "curve", "rows": "rows", "assuming": "assuming", "groups": "groups"}
-    return render(
-        "subgroups",
-        {
-            "level": table(
-                "level",
-                {
-                    "scores": "scores",
-                    "method": "method",
-                    "rows": "rows",
-                    "features": "features",
-                    "runs": "runs",
-                    "false subgroup": "false",
-                },
-                4,
-            ),
-            "power": table(
-                "power",
-                {
-                    "method": "method",
-                    "rows": "rows",
-                    "gap": "gap",
-                    "runs": "runs",
-                    "any significant": "any",
-                    "planted one found": "found",
-                    "disjoint one": "false",
-                },
-                6,
-            ),
-            "peers": table(
-                "peers",
-                {
-                    "search": "search",
-                    "rows": "rows",
-                    "gap": "gap",
-                    "runs": "runs",
-                    "reports a subgroup": "any",
-                    "first is the planted one": "found",
-                },
-                4,
-            ),
-            "certificates": table(
-                "certificate",
-                {
-                    **certificates,
-                    "runs": "runs",
-                    "bounds hold": "holds",
-                    "true error": "truth",
-                    "mean estimate": "estimate",
-                    "mean bound": "bound",
-                },
-                5,
-            ),
-            "width": table(
-                "width",
-                {
-                    "curve": "curve",
-                    "rows": "rows",
-                    "runs": "runs",
-                    "true error": "truth",
-                    **{name: name for name in INTERVALS},
-                    "certify, none": "none",
-                    "certify, monotone": "monotone",
-                    "band": "band",
-                },
-                8,
-            ),
-            "tolerance": table(
-                "tolerance",
-                {"metric": "metric", "rows": "rows", "true shift": "shift", "runs": "runs", "shown": "shown"},
-                3,
-            ),
-            "wrong": len(claims(rows)),
-        },
-    )
+    return render("subgroups", {"table": table, "wrong": len(claims(rows))})
 
 
 def main() -> int:
