@@ -94,8 +94,7 @@ def rows_table(rows: Sequence[Row]) -> Table:
 def as_page(study: Study) -> str:
     """The page of a study."""
     parts = {
-        part.key: {"shown": part.shown, "rows": part.rows, "tables": part.tables, **part.values}
-        for part in study.parts
+        part.key: {"shown": part.shown, "rows": part.rows, "tables": part.tables, **part.values} for part in study.parts
     }
     return render(study.name, study.values | parts)
 

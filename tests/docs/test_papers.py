@@ -43,7 +43,7 @@ def printed(value: Any, output: str) -> str:
 
 
 def test_an_output_beside_a_call_is_read() -> None:
-    assert output_of('cal.ecd(y, p)  # 0.09: the loss exceeds it') == ("cal.ecd(y, p)", "0.09")
+    assert output_of("cal.ecd(y, p)  # 0.09: the loss exceeds it") == ("cal.ecd(y, p)", "0.09")
     assert output_of('table.rejected  # (("none", "ece"),)') == ("table.rejected", '(("none", "ece"),)')
     assert output_of("cal.gece(y, p)  # all classes") is None
     assert (printed(0.094, "0.09"), printed(0.094, "0.10")) == ("0.09", "0.09")

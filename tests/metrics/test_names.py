@@ -188,9 +188,7 @@ def test_an_ambiguous_abbreviation_states_both_meanings() -> None:
 
 
 @pytest.mark.parametrize("name", [name for names in related()["options"].values() for name in names])
-def test_the_command_line_prints_the_whole_remedy_of_a_name_with_an_option(
-    name: str, run: Run, tmp_path: Path
-) -> None:
+def test_the_command_line_prints_the_whole_remedy_of_a_name_with_an_option(name: str, run: Run, tmp_path: Path) -> None:
     (use,) = [use for use, names in related()["options"].items() if name in names]
     (tmp_path / "rows.csv").write_text("label,prob\n0,0.2\n1,0.7\n", encoding="utf-8")
     for command in (["metrics", name], ["evaluate", tmp_path / "rows.csv", "--metrics", name]):
