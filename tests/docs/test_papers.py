@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import warnings
 from pathlib import Path
@@ -90,3 +91,9 @@ def test_outputs_stand_on_three_pages() -> None:
     """A comment in another form would not be checked."""
     stated = {page.stem for page in PAGES if any(map(output_of, page.read_text(encoding="utf-8").splitlines()))}
     assert stated == {"entropic", "variation", "workflow"}
+
+
+def test_every_metric_of_the_survey_is_in_a_row_of_its_page() -> None:
+    named = json.loads((PAPERS.parents[1] / "tests" / "metrics" / "survey_names.json").read_text(encoding="utf-8"))
+    rows = " ".join(calls((PAPERS / "survey.md").read_text(encoding="utf-8")))
+    assert set(named.values()) <= set(re.findall(r"cal\.(?:metrics\.)?(\w+)\(", rows))
