@@ -80,7 +80,7 @@ def test_the_figure_shows_every_centre_the_mean_and_both_bands() -> None:
     assert [len(each) for each in lines.values()] == [6, 1]
     assert lines["curve"][0].get_linewidth() > 2 * lines["groups"][0].get_linewidth()
     assert (lines["curve"][0].get_ydata() == found.estimate).all()
-    assert [band.get_gid() for band in ax.collections if band.get_gid()] == ["prediction", "confidence"]
+    assert [band.get_label() for band in ax.collections] == ["prediction band", "confidence band"]
     assert "6 groups" in repr(diagram)
     assert {"prediction_low", "0", "5"} <= set(diagram.to_frame().columns)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.inference.pair_resampling import with_width_of_data
+from calibrant.inference.pair_resampling import sums_of_equal_labels, with_width_of_data
 from calibrant.inference.resampling import PredictionSampler, Resamples, RowSampler, draw_labels, resamples
 from calibrant.inference.seeds import generator
 from calibrant.inference.simultaneous import draws_at_once
@@ -220,3 +220,12 @@ def test_generators_from_a_known_state_are_those_of_numpy() -> None:
         for _ in range(2):
             assert generator(seed, number).random(4).tolist() == wanted.random(4).tolist()
             wanted = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))
+
+
+@pytest.mark.parametrize("first", [1.0, 0.5, 0.0])
+def test_pairs_with_equal_labels_are_added_for_common_and_rare_labels(first: float) -> None:
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random((5, 70)) < first, 0, rng.integers(1, 40, (5, 70)))
+    pairs = rng.random((50, 20))
+    expected = [pairs[own[:50, None] == own[50:]].sum() for own in labels]
+    np.testing.assert_allclose(sums_of_equal_labels(pairs, labels[:, :50], labels[:, 50:], 40), expected, rtol=1e-13)

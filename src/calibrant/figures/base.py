@@ -62,18 +62,6 @@ def width_of(ax: Axes) -> float:
     return float(ax.bbox.width / ax.figure.dpi)
 
 
-def legend(ax: Axes, loc: Any = "best", **more: Any) -> Any:
-    """A legend, lines first and each label once; None without labels."""
-    from matplotlib.lines import Line2D
-
-    entries = sorted(
-        zip(*ax.get_legend_handles_labels(), strict=True), key=lambda pair: not isinstance(pair[0], Line2D)
-    )
-    first = {label: handle for handle, label in reversed(entries)}
-    labels = list(dict.fromkeys(label for _, label in entries))
-    return ax.legend([first[label] for label in labels], labels, loc=loc, **more) if labels else None
-
-
 def drawn(ax: Axes, gid: str) -> list[Any]:
     """Artists of this identifier on the axes, such as the reference line of an earlier figure."""
     return [artist for artist in ax.get_children() if artist.get_gid() == gid]

@@ -17,7 +17,7 @@ from ..views.lenses import Lens
 from .base import MODELS_PARAMETERS, Diagram, Floats, drawn, finish, reference, rows_of
 from .canvas import PAPER_WIDTH, Axes, ink, muted, new_ax
 from .labels import plain
-from .models import by_model, model_named, model_view, read_models
+from .models import by_model, model_named, model_views, read_models
 from .styling import DASHES, plots, series_of
 
 TREAT_ALL, TREAT_NONE = "treat all", "treat none"
@@ -285,7 +285,7 @@ def decision_curve(
     for name in sources:
         if name in (TREAT_ALL, TREAT_NONE):
             raise ArgumentError("y_prob", f"{name!r} is the name of a default strategy", "rename the model")
-    views = {name: model_view("decision_curve", source, lens) for name, source in sources.items()}
+    views = model_views("decision_curve", sources, lens)
     view = next(iter(views.values()))
     for name, other in views.items():
         if other.n != view.n:

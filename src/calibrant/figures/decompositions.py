@@ -15,7 +15,7 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from .base import MODELS_PARAMETERS, Diagram, finish
 from .canvas import PAPER_WIDTH, Axes, muted, new_ax
-from .models import ONE, metric_label, model_view, read_models
+from .models import ONE, metric_label, model_views, read_models
 from .styling import plots, series_of
 
 # About so many lines of equal score, the room of the axes beyond the points, and the least length of an axis.
@@ -149,8 +149,7 @@ def decomposition_diagram(
     >>> round(shown["bold"].miscalibration, 4), round(shown["bold"].discrimination, 4)
     (0.1625, 0.1875)
     """
-    sources = read_models(y_true, y_prob, sample_weight, pos_label)
-    views = {name: model_view("decomposition_diagram", source, lens) for name, source in sources.items()}
+    views = model_views("decomposition_diagram", read_models(y_true, y_prob, sample_weight, pos_label), lens)
     models = {name: decompose(view, score=score, method="corp") for name, view in views.items()}
     for name, each in models.items():
         if not math.isfinite(each.value):

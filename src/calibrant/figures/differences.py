@@ -94,7 +94,11 @@ class CumulativeDiagram(Diagram):
         facts = f"ecce_mad {number(self.ecce_mad, 3)}, ecce_r {number(self.ecce_r, 3)}"
         ax.plot(self.share[shown], self.path[shown], zorder=3, gid="path", label=look.named(facts), **look.line)
         self._draw_triangle(ax)
-        low, high = self._limits()
+        # Room for the path, the band, the triangle and the texts in the corners.
+        least = max(self.reach, 2 * self.scale)
+        low, high = 1.3 * min(-least, float(self.path.min())), 1.3 * max(least, float(self.path.max()))
+        if high == low:
+            low, high = -1.0, 1.0
         if later:
             low, high = min(low, ax.get_ylim()[0]), max(high, ax.get_ylim()[1])
         ax.set(xlim=(0, 1), ylim=(low, high))
@@ -123,12 +127,6 @@ class CumulativeDiagram(Diagram):
         above.tick_params(labelsize=small_size(), labelcolor=muted(), length=0, pad=1)
         above.set_xlabel("score", fontsize="small", color=muted(), labelpad=2)
         above.spines["top"].set_visible(False)
-
-    def _limits(self) -> tuple[float, float]:
-        """Limits with room for the path, the band, the triangle and the texts in the corners."""
-        least = max(self.reach, 2 * self.scale)
-        low, high = min(-least, float(self.path.min())), max(least, float(self.path.max()))
-        return (-1.0, 1.0) if high == low else (1.3 * low, 1.3 * high)
 
 
 def _thinned(path: Floats) -> NDArray[np.intp]:

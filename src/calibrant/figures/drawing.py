@@ -195,42 +195,31 @@ def _draw_line(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Serie
 
 def _draw_bars(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
     """Bars up to the rate, with the gap to the mean score hatched; roofs are parallel to the diagonal, with the gap to it hatched."""
+    from matplotlib.collections import PolyCollection
+
+    table, full = diagram.table, ~diagram.table.empty
+    left, right = table.left, table.right
+    # Heights at the left and the right end.
     tops, ideals = (diagram.rate, diagram.rate), (diagram.mean_score, diagram.mean_score)
     if diagram.kind == "roof":
-        tops, ideals = diagram.roof, (diagram.table.left, diagram.table.right)
-    _draw_walls(diagram, ax, look, tops, ideals)
+        tops, ideals = diagram.roof, (left, right)
+
+    def areas(below: Sequence[Floats], above: Sequence[Floats]) -> Any:
+        corners = (left, below[0]), (right, below[1]), (right, above[1]), (left, above[0])
+        return np.stack([np.column_stack(corner) for corner in corners], axis=1)[full]
+
+    wall: dict[str, Any] = {"facecolor": look.color, "edgecolor": ax.get_facecolor(), "linewidth": 0.6}
+    wall["alpha"] = 0.35 * look.line.get("alpha", 1.0)
+    zeros = np.zeros(len(table))
+    ax.add_collection(PolyCollection(areas((zeros, zeros), tops), zorder=2, gid="bars", **wall))
+    gap = table.gap[full]
+    for side, hue in ((gap > 0, OVER), (gap < 0, UNDER)):
+        hatched: dict[str, Any] = {"facecolor": "none", "edgecolor": hue, "hatch": "////", "linewidth": 0.6}
+        ax.add_collection(PolyCollection(areas(ideals, tops)[side], zorder=2.2, gid="gap", **hatched))
     # Intervals and a marker at the rate of each bin, in the color of text.
     _draw_bounds(diagram, ax, limits, look._replace(color=ink()))
     style: dict[str, Any] = {"marker": look.line.get("marker", "o"), "linestyle": "none", "markersize": 3}
     ax.plot(*_curve_points(diagram), color=ink(), zorder=3, gid="curve", clip_on=False, **style)
-
-
-def _draw_walls(
-    diagram: ReliabilityDiagram,
-    ax: Any,
-    look: Series,
-    tops: tuple[Floats, Floats],
-    ideals: tuple[Floats, Floats],
-) -> None:
-    """Bars from 0 to `tops` at their left and right end, and the hatched area between `tops` and `ideals`."""
-    from matplotlib.collections import PolyCollection
-
-    table, full = diagram.table, ~diagram.table.empty
-    left, right = table.left[full], table.right[full]
-    zeros = np.zeros(len(left))
-
-    def areas(below: Sequence[Floats], above: Sequence[Floats]) -> Any:
-        corners = (left, below[0]), (right, below[1]), (right, above[1]), (left, above[0])
-        return np.stack([np.column_stack(corner) for corner in corners], axis=1)
-
-    top, ideal = [end[full] for end in tops], [end[full] for end in ideals]
-    wall: dict[str, Any] = {"facecolor": look.color, "edgecolor": ax.get_facecolor(), "linewidth": 0.6}
-    wall["alpha"] = 0.35 * look.line.get("alpha", 1.0)
-    ax.add_collection(PolyCollection(areas((zeros, zeros), top), zorder=2, gid="bars", **wall))
-    gap = table.gap[full]
-    for side, hue in ((gap > 0, OVER), (gap < 0, UNDER)):
-        style: dict[str, Any] = {"facecolor": "none", "edgecolor": hue, "hatch": "////", "linewidth": 0.6}
-        ax.add_collection(PolyCollection(areas(ideal, top)[side], zorder=2.2, gid="gap", **style))
 
 
 def _draw_curve(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:

@@ -21,8 +21,8 @@ from .base import MODELS_PARAMETERS, Diagram, Floats, axis_names, finish
 from .canvas import PAPER_WIDTH, Axes, muted, new_ax
 from .drawing import draw_histogram
 from .labels import plain, shorten
-from .models import ONE, by_model, model_named, model_series, model_view, read_models
-from .styling import Series, plots
+from .models import ONE, by_model, model_named, model_series, model_views, read_models
+from .styling import plots
 
 # Letters of the name of a bin.
 BIN_LETTERS = 24
@@ -85,22 +85,19 @@ class FeatureDiagram(Diagram):
             known = "mean prediction" if curve.name == ONE else f"{plain(curve.name)}: mean prediction"
             ax.plot(at, curve.mean_score, gid="series", **{**look.line, "marker": "o", "markersize": 3}, label=known)
             if curve is self.curves[0] or not is_shared:
-                self._draw_rates(ax, at, curve, look, is_shared)
-        first = self.curves[0]
-        draw_histogram(ax, muted(), (at - 0.5, at + 0.5), first.rows, "rows")
+                color = muted() if is_shared and len(self.curves) > 1 else look.color
+                rates = f"observed rate, {100 * self.level:g}% interval"
+                label = rates if is_shared else f"{plain(curve.name)}: {rates}"
+                ends = np.clip([curve.rate - curve.low, curve.high - curve.rate], 0, None)
+                bars: dict[str, Any] = {"fmt": "D", "markersize": 3.5, "capsize": 2, "linewidth": 0.9}
+                ax.errorbar(at, curve.rate, ends, color=color, label=label, **bars)
+        draw_histogram(ax, muted(), (at - 0.5, at + 0.5), self.curves[0].rows, "rows")
         ax.set_xlim(-0.5, len(at) - 0.5)
         names = [shorten(plain(name), BIN_LETTERS) for name in self.bins]
         ax.set_xticks(at, names, rotation=35, ha="right", rotation_mode="anchor")
         finish(ax, plain(self.feature), axis_names(self.lens)[1])
         ax.xaxis.grid(False)
         return ax
-
-    def _draw_rates(self, ax: Axes, at: Floats, curve: FeatureCurve, look: Series, is_shared: bool) -> None:
-        color = muted() if is_shared and len(self.curves) > 1 else look.color
-        text = f"observed rate, {100 * self.level:g}% interval"
-        label = text if is_shared else f"{plain(curve.name)}: {text}"
-        ends = np.clip([curve.rate - curve.low, curve.high - curve.rate], 0, None)
-        ax.errorbar(at, curve.rate, ends, color=color, fmt="D", markersize=3.5, capsize=2, linewidth=0.9, label=label)
 
 
 @documents_keywords(table=MODELS_PARAMETERS)
@@ -184,8 +181,7 @@ def diagram_along(feature: Feature, models: Mapping[str, Any], lens: Any, level:
     code, labels = feature.code, feature.labels()
     present = np.flatnonzero(np.bincount(code, minlength=len(labels)))
     curves = []
-    for name, source in models.items():
-        view = model_view("feature_diagram", source, lens)
+    for name, view in model_views("feature_diagram", models, lens).items():
         sums = sums_by(view, np.searchsorted(present, code), len(present))
         rate = np.clip(sums.outcome / sums.weight, 0, 1)
         low, high = binomial_interval(sums.size * rate, sums.size, 1 - level, "clopper_pearson")

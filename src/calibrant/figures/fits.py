@@ -13,13 +13,13 @@ from ..binning.table import binomial_interval
 from ..curves.curves import isotonic
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.bands import calibration_band
-from ..inference.replicates import Bounds
+from ..inference.replicates import Bounds, quantile_bounds
 from ..metrics.kernel.smooth import smece
 from ..metrics.kernel.spectral import NARROWEST
 from ..util.checks import is_number
 from ..util.results import Result
 from ..views.view import View
-from .uncertainty import BINOMIAL, Floats, Resampler, band_bounds, bounds_of, standard_errors
+from .uncertainty import BINOMIAL, Floats, Resampler, band_bounds, standard_errors
 
 # Cells per bandwidth of the kernel, and least number of cells.
 PER_WIDTH, FEWEST_CELLS = 16, 512
@@ -79,22 +79,18 @@ def smooth_curve(
         seen = density >= density.max() / 2
     x, y = smoother.x[seen], np.clip(events[seen] / weight[seen], 0, 1)
 
-    def fit(weight: Floats, events: Floats) -> Floats:
-        mass = smoother.spread(resampler.score, weight)[seen]
-        yes = smoother.spread(resampler.score, events)[seen]
+    def refit(score: Floats, weight: Floats, events: Floats) -> Floats:
+        mass, yes = (smoother.spread(score, values)[seen] for values in (weight, events))
         return np.divide(yes, mass, out=np.full(mass.shape, np.nan), where=mass > 1e-12 * mass.max())
 
+    if how in (*BINOMIAL, "standard_error") and view.is_soft:
+        raise UndefinedMetricError("uncertainty", "intervals are not defined for soft labels", "use None")
     if how in BINOMIAL:
-        _refuse_soft(view)
         bounds = Bounds(*binomial_interval(local[seen] * y, local[seen], 1 - level, how))
     elif how == "standard_error":
-        _refuse_soft(view)
         bounds = standard_errors(y, local[seen])
-    elif how == "bootstrap" or how == "consistency":
-        resampler = Resampler(view)
-        bounds = bounds_of(resampler, how, fit, level=level, n_resamples=n_resamples, rng=rng)
     else:
-        bounds = _band_or_none(view, x, how, level)
+        bounds = curve_bounds(view, how, x, refit, level=level, n_resamples=n_resamples, rng=rng)
     return FittedCurve(x, y, *bounds, density=density[seen], bandwidth=width)
 
 
@@ -106,46 +102,45 @@ def _width(view: View, bandwidth: float | None) -> float:
     return float(bandwidth)
 
 
-def _refuse_soft(view: View) -> None:
-    if view.is_soft:
-        raise UndefinedMetricError("uncertainty", "intervals are not defined for soft labels", "use None")
-
-
-def _band_or_none(view: View, x: Floats, how: str | None, level: float) -> Bounds:
+def curve_bounds(
+    view: View,
+    how: str | None,
+    x: Floats,
+    refit: Callable[[Floats, Floats, Floats], Floats],
+    *,
+    level: float,
+    n_resamples: int,
+    rng: Any,
+) -> Bounds:
+    """Intervals of a curve at `x`: a simultaneous band, or of the curve fitted to resamples, a function of their scores, weights and events."""
     if how is None:
         return no_bounds(len(x))
-    return band_bounds(calibration_band(view, alpha=1 - level), x)
+    if how == "band":
+        return band_bounds(calibration_band(view, alpha=1 - level), x)
+    resampler = Resampler(view)
+    curves = [refit(resampler.score, *sums) for sums in zip(*resampler.draw(how, n_resamples, rng), strict=True)]
+    return quantile_bounds(np.array(curves), level)
 
 
 def corp_curve(view: View, how: str | None, *, level: float, n_resamples: int, rng: Any) -> FittedCurve:
     """The isotonic curve (CORP), linear between blocks."""
-    fitted = isotonic(view)
-    x, y = np.array(fitted.scores), np.array(fitted.rates)
-    if how == "bootstrap" or how == "consistency":
-        # The observed scores suffice, because the curve is linear between them.
-        at = (
-            view.ties.score
-            if len(view.ties.score) <= FEWEST_CELLS
-            else np.quantile(view.ties.score, np.linspace(0, 1, FEWEST_CELLS))
-        )
-        x = np.union1d(x, at)
-        y = fitted(x)
-        resampler = Resampler(view)
-        bounds = bounds_of(resampler, how, refit_isotonic(resampler, x), level=level, n_resamples=n_resamples, rng=rng)
-    else:
-        bounds = _band_or_none(view, x, how, level)
-    return FittedCurve(x, y, *bounds, density=np.full(len(x), np.nan))
-
-
-def refit_isotonic(resampler: Resampler, x: Floats) -> Callable[[Floats, Floats], Floats]:
-    """The isotonic curve of a resample at `x`."""
     from scipy.optimize import isotonic_regression
 
-    order = np.argsort(resampler.score, kind="stable")
+    fitted = isotonic(view)
+    x, y = np.array(fitted.scores), np.array(fitted.rates)
+    if how in ("bootstrap", "consistency"):
+        # The observed scores suffice, because the curve is linear between them.
+        score = view.ties.score
+        if len(score) > FEWEST_CELLS:
+            score = np.quantile(score, np.linspace(0, 1, FEWEST_CELLS))
+        x = np.union1d(x, score)
+        y = fitted(x)
 
-    def fit(weight: Floats, events: Floats) -> Floats:
+    def refit(score: Floats, weight: Floats, events: Floats) -> Floats:
+        order = np.argsort(score, kind="stable")
         some = order[weight[order] > 0]
         rates = isotonic_regression(events[some] / weight[some], weights=weight[some]).x
-        return np.interp(x, resampler.score[some], rates)
+        return np.interp(x, score[some], rates)
 
-    return fit
+    bounds = curve_bounds(view, how, x, refit, level=level, n_resamples=n_resamples, rng=rng)
+    return FittedCurve(x, y, *bounds, density=np.full(len(x), np.nan))

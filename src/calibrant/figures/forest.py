@@ -104,7 +104,9 @@ class ForestDiagram(Diagram):
         heights = range(count, 0, -1)
         ax.set_yticks(heights, [*map(self._name, places), "pooled", "prediction"][:count])
         beside = ax.secondary_yaxis("right")
-        beside.set_yticks(heights, [*map(self._values, places), *self._pooled_values()][:count])
+        p = self.pooled
+        pooled = self._text(p.estimate, p.low, p.high), self._text(p.prediction_low, p.prediction_high)
+        beside.set_yticks(heights, [*map(self._values, places), *pooled][:count])
         beside.tick_params(length=0, labelsize=small_size())
         beside.spines["right"].set_visible(False)
         scale = " (log scale)" if self.pooled.transform == "exp" else ""
@@ -125,16 +127,12 @@ class ForestDiagram(Diagram):
     def _values(self, place: int) -> str:
         return "" if self.reasons[place] else self._text(self.estimate[place], self.low[place], self.high[place])
 
-    def _pooled_values(self) -> list[str]:
-        p = self.pooled
-        prediction = self._text(None, p.prediction_low, p.prediction_high)
-        return [self._text(p.estimate, p.low, p.high), prediction]
-
-    def _text(self, value: float | None, *ends: float) -> str:
-        """An estimate with its interval in brackets."""
-        shown = [number(each, 3) if self.decimals is None else f"{each:.{self.decimals}f}" for each in ends]
-        start = "" if value is None else number(value, 3) if self.decimals is None else f"{value:.{self.decimals}f}"
-        return f"{start} [{shown[0]}, {shown[1]}]".strip()
+    def _text(self, *values: float) -> str:
+        """The ends of an interval in brackets, after its estimate if there is one."""
+        *start, low, high = (
+            number(each, 3) if self.decimals is None else f"{each:.{self.decimals}f}" for each in values
+        )
+        return " ".join([*start, f"[{low}, {high}]"])
 
     def _scale(self, ax: Axes, look: Series) -> None:
         """Set the limits: all estimates and both pooled intervals, and the intervals of the groups as far as they are not much longer."""

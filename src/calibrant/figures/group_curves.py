@@ -12,7 +12,9 @@ from ..clinical.pooled_curves import PooledCurve
 from ..curves.flexible import fit_flexible
 from ..errors import GroupError
 from ..input.grouping import check_one_grouping
+from ..input.predictions import Predictions
 from ..views.resolve import as_predictions
+from ..views.view import View
 from .base import Diagram, Floats, axis_names, finish, square
 from .canvas import PAPER_WIDTH, Axes, muted, new_ax
 from .styling import plots, series_of
@@ -73,13 +75,8 @@ class GroupCurves(Diagram):
             label = "one group" if place == 0 else None
             ax.plot(self.score, values, color=muted(), linewidth=0.7, gid="groups", label=label)
         if self.level is not None:
-            bands: list[tuple[Any, Any, float, str]] = [
-                (self.prediction_low, self.prediction_high, 0.15, "prediction"),
-                (self.low, self.high, 0.35, "confidence"),
-            ]
-            for low, high, alpha, name in bands:
-                shown: dict[str, Any] = {"color": look.color, "alpha": alpha, "linewidth": 0, "gid": name}
-                ax.fill_between(self.score, low, high, label=f"{name} band", **shown)
+            look.shade(ax, self.score, self.prediction_low, self.prediction_high, "prediction band", 0.15)
+            look.shade(ax, self.score, self.low, self.high, "confidence band", 0.35)
         ax.plot(self.score, self.pooled, gid="curve", **look.line, label=look.named("all groups"))
         finish(ax, *axis_names("binary"))
         return ax
@@ -129,21 +126,24 @@ def curves_diagram(source: Any, y_prob: Any = None, *, knots: int = 3, points: i
     ['0', '1', '2', '3', '4']
     """
     if isinstance(source, PooledCurve):
-        found = source
-        bands = found.low, found.high, found.prediction_low, found.prediction_high
-        return GroupCurves(found.score, found.estimate, *bands, found.curves, found.level)
+        bands = source.low, source.high, source.prediction_low, source.prediction_high
+        return GroupCurves(source.score, source.estimate, *bands, source.curves, source.level)
     p = as_predictions(source, y_prob)
     check_one_grouping(p, WHAT)
     if p.groups is None:
         raise GroupError("groups", "are required", "pass Predictions(..., groups=...)")
-    view = one_event(p, "auto", WHAT, ("binary", "confidence"))
-    first, last = np.quantile(view.score, ENDS).tolist()
-    score = np.linspace(first, last, points)
-    curves = {}
-    for code in np.unique(p.groups):
-        part = one_event(p.take(p.groups == code), "auto", WHAT, ("binary", "confidence"))
-        fit = fit_flexible(part, "rcs", span=0.75, degree=2, knots=knots)
-        inside = (score >= part.score.min()) & (score <= part.score.max())
-        curves[str(p.group_names[code])] = np.where(inside, fit(score), np.nan)
-    whole = fit_flexible(view, "rcs", span=0.75, degree=2, knots=knots)
-    return GroupCurves(score, np.asarray(whole(score)), None, None, None, None, curves, None)
+    shares = np.quantile(_event(p).score, ENDS)
+    score = np.linspace(shares[0], shares[1], points)
+    curves = {str(p.group_names[code]): _spline(p.take(p.groups == code), score, knots) for code in np.unique(p.groups)}
+    return GroupCurves(score, _spline(p, score, knots), None, None, None, None, curves, None)
+
+
+def _event(p: Predictions) -> View:
+    return one_event(p, "auto", WHAT, ("binary", "confidence"))
+
+
+def _spline(p: Predictions, score: Floats, knots: int) -> Floats:
+    """Spline of predictions at scores; NaN outside of their own."""
+    view = _event(p)
+    fit = fit_flexible(view, "rcs", span=0.75, degree=2, knots=knots)
+    return np.where((score >= view.score.min()) & (score <= view.score.max()), fit(score), np.nan)

@@ -93,12 +93,12 @@ def event_view(source: Source, lens: str | Lens) -> View:
     return only_view(source, views_of(source, lens) if isinstance(source, Predictions) else [source], lens)
 
 
-def model_view(who: str, source: Source, lens: str | Lens) -> View:
-    """The view of the event of one model, with observed outcomes."""
-    view = event_view(source, lens)
-    if view.is_soft:
+def model_views(who: str, models: Mapping[str, Source], lens: str | Lens) -> dict[str, View]:
+    """The view of the event of each model, with observed outcomes."""
+    views = {name: event_view(source, lens) for name, source in models.items()}
+    if any(view.is_soft for view in views.values()):
         raise UndefinedMetricError(who, "is not defined for soft labels")
-    return view
+    return views
 
 
 def row_weights(view: View | VectorView) -> NDArray[np.float64]:

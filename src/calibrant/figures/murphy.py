@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics.point.points import brier
 from ..util.checks import check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
@@ -17,13 +17,13 @@ from ..views.view import View
 from .base import MODELS_PARAMETERS, Diagram, Floats, finish
 from .canvas import PAPER_WIDTH, Axes, new_ax
 from .labels import plain
-from .models import by_model, metric_label, model_named, model_series, model_view, read_models
+from .models import by_model, metric_label, model_named, model_series, model_views, read_models
 from .styling import plots
 
 
 @dataclass(frozen=True)
 class MurphyCurve:
-    """Murphy curve of one model; ``area`` is its exact integral over all thresholds, half the Brier score."""
+    """Murphy curve of one model; ``area`` is its integral over all thresholds, half the Brier score."""
 
     name: str
     score: Floats
@@ -144,8 +144,7 @@ def murphy_diagram(
     (0.105, True)
     """
     check_whole(points, "points", 2)
-    models = read_models(y_true, y_prob, sample_weight, pos_label)
-    views = {name: model_view("murphy_diagram", source, lens) for name, source in models.items()}
+    views = model_views("murphy_diagram", read_models(y_true, y_prob, sample_weight, pos_label), lens)
     # Both limits at every score, or an even grid if there are too many.
     knots = np.unique(np.concatenate([[0.0, 1.0], *(view.score for view in views.values())]))
     exact = len(knots) <= points + 2
@@ -160,7 +159,7 @@ def murphy_diagram(
 
 
 def _curve(name: str, view: View, theta: Floats, is_left_limit: NDArray[np.bool_]) -> MurphyCurve:
-    """Mean elementary score at each threshold, and its integral over [0, 1]: it is linear between adjacent scores."""
+    """Mean elementary score at each threshold, and its integral over [0, 1], half the Brier score."""
     score, weight = view.score[view.order], view.weights[view.order]
     positive = view.raw_outcome[view.order].astype(np.bool_)
     # Weight of the rows up to each place in the order, with the event and without it.
@@ -168,8 +167,4 @@ def _curve(name: str, view: View, theta: Floats, is_left_limit: NDArray[np.bool_
     after, before = (np.searchsorted(score, theta, side=side) for side in ("right", "left"))
     below = np.where(is_left_limit, before, after)
     cost = (1 - theta) * missed[below] + theta * (spared[-1] - spared[below])
-    ends = np.concatenate([[0.0], score, [1.0]])
-    width, square = np.diff(ends), np.diff(ends**2) / 2
-    pieces = missed * (width - square) + (spared[-1] - spared) * square
-    area = math.fsum(pieces.tolist()) / float(weight.sum())
-    return MurphyCurve(name, np.asarray(cost / (missed[-1] + spared[-1])), area)
+    return MurphyCurve(name, np.asarray(cost / (missed[-1] + spared[-1])), float(brier(view)) / 2)

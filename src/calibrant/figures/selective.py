@@ -77,7 +77,11 @@ class RiskCoverageDiagram(Diagram):
         rows = []
         for curve in self.curves:
             mark = curve.mark
-            point = (None, None, None) if mark is None else (mark.threshold, mark.coverage, _risk_at(mark, self.risk))
+            point = (
+                (None, None, None)
+                if mark is None
+                else (mark.threshold, mark.coverage, getattr(mark, f"{self.risk}_risk"))
+            )
             rows.append([curve.name, *map(number, (curve.area, float(curve.risk[-1]), *point))])
         return HEADINGS, rows
 
@@ -112,7 +116,7 @@ class RiskCoverageDiagram(Diagram):
         ax.plot(curve.coverage, curve.random_risk, linestyle=DASHED, label=random, gid="random", **thin, **around)
         ax.plot(curve.oracle_coverage, curve.oracle_risk, linestyle=(0, (1, 1.5)), label=oracle, gid="oracle", **thin)
         if curve.mark is not None:
-            x, y = curve.mark.coverage, _risk_at(curve.mark, self.risk)
+            x, y = curve.mark.coverage, getattr(curve.mark, f"{self.risk}_risk")
             ax.axvline(x, color=look.color, linewidth=0.6, linestyle=(0, (1, 2)), zorder=1.4)
             ax.plot([x], [y], "o", color=look.color, markeredgecolor=ink(), markersize=4.5, zorder=5, gid="mark")
 
@@ -184,14 +188,10 @@ def risk_coverage_diagram(
     return RiskCoverageDiagram(tuple(curves), risk, level, path.lens)
 
 
-def _risk_at(point: OperatingPoint, risk: Risk) -> float:
-    return point.selective_risk if risk == "selective" else point.generalised_risk
-
-
 def _curve(name: str, path: RiskCoverage, risk: Risk, level: float | None, mark: OperatingPoint | None) -> RiskCurve:
     kept = np.unique(np.searchsorted(path.coverage, np.linspace(0, 1, POINTS) * (1 - 1e-12)))
     shown = _points(path.judged, path.threshold[kept], level if risk == "selective" else None, "clopper_pearson")
-    share, seen = path.coverage[kept], (path.selective_risk if risk == "selective" else path.generalised_risk)[kept]
+    share, seen = path.coverage[kept], getattr(path, f"{risk}_risk")[kept]
     whole = float(path.selective_risk[-1])
     # The best order accepts rows by increasing loss; rows with equal losses may be accepted in part.
     steps = path.judged.steps_by(-path.judged.loss)

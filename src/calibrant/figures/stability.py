@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..binning.parse import is_default
 from ..binning.partition import Auto, KDTree, partition_of
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
-from ..inference.cells import Draws, sharing
+from ..inference.cells import Draws, Plan, sharing
 from ..inference.means import two_sided_quantile
 from ..inference.resampling import PredictionSampler, RowSampler
 from ..inference.seeds import seed_of
@@ -282,15 +282,18 @@ def stability_diagram(
         raise UndefinedMetricError(
             chosen.id, f"is undefined at every setting of {over}", "call the metric itself for the reason"
         )
-    with_lens = [plan if lens is None else {**plan, "lens": lens} for plan in plans]
-    resamples = _Resamples(source, chosen, with_lens, n_resamples, seed_of(rng))
+    with_lens = [(chosen, plan if lens is None else {**plan, "lens": lens}) for plan in plans]
+    seed = seed_of(rng)
+    samples, nulls = [], []
+    for share in settings if over == "fraction" else (1.0,):
+        samples.append(_resampled(source, with_lens, "rows", share, n_resamples, seed))
+        labels: Draws = "outcomes" if share == 1 else "scores"
+        nulls.append(_resampled(source, with_lens, labels, share, n_resamples, seed + 1))
+    sample, null = np.hstack(samples), np.hstack(nulls)
     region, plateau, suggested = None, math.nan, None
     if over == "fraction":
-        sample = np.hstack([resamples.values("rows", share) for share in settings])
-        null = np.hstack([resamples.simulated(share) for share in settings])
         value, spread, low, high = _summary(sample, level)
     else:
-        sample, null = resamples.values("rows"), resamples.simulated()
         value = whole
         spread, low, high = _normal_interval(whole, sample, level, chosen.range)
         # Settings with the same cells have the same values, up to the order of sums.
@@ -407,33 +410,17 @@ def _longest_run(value: Floats, kinds: Sequence[int], agree: NDArray[np.bool_]) 
     return result
 
 
-@dataclass(frozen=True)
-class _Resamples:
-    """A metric with several plans of options on the same resamples."""
-
-    source: Source
-    metric: Metric
-    plans: Sequence[dict[str, Any]]
-    count: int
-    seed: int
-
-    def values(self, draws: Draws, share: float = 1.0) -> Floats:
-        """Value of each plan (columns) on each resample of a share of the rows."""
-        source = self.source
-        assert not isinstance(source, VectorView)
-        total = source.n if source.weight_kind != "counts" or source.weight is None else int(source.weight.sum())
-        size = max(1, round(share * total))
-        sampler = RowSampler(source, size) if isinstance(source, View) else PredictionSampler(source, size=size)
-        plans = [(self.metric, plan) for plan in self.plans]
-        with sharing():  # every setting has the same resamples
-            return resampled_values(plans, sampler, draws, self.count, self.seed)
-
-    def simulated(self, share: float = 1.0) -> Floats:
-        """The same on labels that are simulated from the probabilities; NaN for soft labels."""
-        soft = self.source.soft is not None if isinstance(self.source, Predictions) else self.source.is_soft
-        if soft:
-            return np.full((self.count, len(self.plans)), np.nan)
-        return replace(self, seed=self.seed + 1).values("outcomes" if share == 1 else "scores", share)
+def _resampled(source: Source, plans: list[Plan], draws: Draws, share: float, count: int, seed: int) -> Floats:
+    """Value of each plan (columns) on the same resamples of a share of the rows; NaN for labels to simulate if these are soft."""
+    assert not isinstance(source, VectorView)
+    soft = source.soft is not None if isinstance(source, Predictions) else source.is_soft
+    if soft and draws != "rows":
+        return np.full((count, len(plans)), np.nan)
+    total = source.n if source.weight_kind != "counts" or source.weight is None else int(source.weight.sum())
+    size = max(1, round(share * total))
+    sampler = RowSampler(source, size) if isinstance(source, View) else PredictionSampler(source, size=size)
+    with sharing():  # every setting has the same resamples
+        return resampled_values(plans, sampler, draws, count, seed)
 
 
 def _with_cells(metric: Metric, views: list[AnyView], plan: dict[str, Any]) -> dict[str, Any]:

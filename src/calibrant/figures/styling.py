@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from ..views.keywords import parameter_lines, shared_entry, unknown_keyword
-from .base import legend, series_on, width_of
+from .base import series_on, width_of
 from .canvas import LINE, Axes, figure_style, grow, keep_title_above
 from .labels import fit, letters_in, plain
 
@@ -61,7 +61,12 @@ def plots(method: Callable[P, T]) -> Callable[P, T]:
 
 
 def legend_above(ax: Axes) -> None:
-    """A legend above the axes, no wider than these, in up to three columns; a figure of ours grows by its lines."""
+    """A legend above the axes, no wider than these, in up to three columns; a figure of ours grows by its lines.
+
+    Lines come first, and each label once.
+    """
+    from matplotlib.lines import Line2D
+
     handles, labels = ax.get_legend_handles_labels()
     if not labels:
         return
@@ -80,7 +85,11 @@ def legend_above(ax: Axes) -> None:
     )
     keep_title_above(ax, rows * LINE + 0.06, start)
     grow(ax.figure, rows - known)
-    legend(ax, "lower left", bbox_to_anchor=(-0.02, 1.0 + start), ncols=columns)
+    pairs = sorted(zip(handles, entries, strict=True), key=lambda pair: not isinstance(pair[0], Line2D))
+    first = {text: handle for handle, text in reversed(pairs)}
+    names = list(dict.fromkeys(text for _, text in pairs))
+    shown = [first[name] for name in names]
+    ax.legend(shown, names, loc="lower left", bbox_to_anchor=(-0.02, 1.0 + start), ncols=columns)
 
 
 class Series(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -104,17 +103,3 @@ def band_bounds(band: CalibrationBand, score: Floats) -> Bounds:
     low, high = np.full(len(score), np.nan), np.full(len(score), np.nan)
     low[known], high[known] = band.at(score[known])
     return Bounds(low, high)
-
-
-def bounds_of(
-    resampler: Resampler,
-    how: str,
-    curve: Callable[[Floats, Floats], Floats],
-    *,
-    level: float,
-    n_resamples: int,
-    rng: Any,
-) -> Bounds:
-    """Pointwise intervals of a curve, a function of the weight and the events of each group of rows."""
-    drawn = resampler.draw(how, n_resamples, rng)
-    return quantile_bounds(np.array([curve(*pair) for pair in zip(*drawn, strict=True)]), level)

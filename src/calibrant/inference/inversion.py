@@ -96,8 +96,7 @@ class Entries:
     def sums(self, values: Floats, cell: Places | None = None) -> Floats:
         """Sums over the rows of each cell."""
         place = (self.cell if cell is None else cell) + 1
-        each = values.repeat(place.shape[1] // values.shape[1])
-        return np.asarray(np.bincount(place.ravel(), each)[1:], np.float64)
+        return np.asarray(np.bincount(place.ravel(), np.broadcast_to(values, place.shape).ravel())[1:], np.float64)
 
     def smooth(self) -> Shape:
         """Offset that is linear in the log-odds, in the direction of a logistic recalibration; a change of temperature for exclusive events."""
@@ -160,16 +159,17 @@ class Entries:
         columns = np.broadcast_to(np.arange(self.cell.shape[1]), self.cell.shape)
         partitions = [self.cell, columns] if len(columns) else [self.cell]
         centred = self.logit - self.logit.mean()
-        offset = np.zeros(self.logit.shape)
+        squares, offset = centred**2, np.zeros(self.logit.shape)
         count = sum(int(cell.max()) + 1 for cell in partitions) + 1
         least = math.sqrt(2 * math.log(count))
         for term in range(MOST_TERMS):
             chance = self.shifted(offset)
-            residual, information = self.weight * (self.outcome - chance), self.weight * chance * (1 - chance)
-            variance = self.square * chance * (1 - chance)
-            score, noise = float(np.vdot(residual, centred)), float(np.vdot(variance, centred**2))
+            binomial = chance * (1 - chance)
+            residual, information = self.weight * (self.outcome - chance), self.weight * binomial
+            variance = self.square * binomial
+            score, noise = float(np.vdot(residual, centred)), float(np.vdot(variance, squares))
             deviation = abs(score) / math.sqrt(noise) if noise > 0 else 0.0
-            best = deviation, centred * (score / (float(np.vdot(information, centred**2)) + 1))
+            best = deviation, centred * (score / (float(np.vdot(information, squares)) + 1))
             for cell in partitions:
                 total, noises = self.sums(residual, cell), self.sums(variance, cell)
                 deviations = np.divide(np.abs(total), np.sqrt(noises), out=np.zeros(len(total)), where=noises > 0)

@@ -125,15 +125,8 @@ class RowSampler(LabelSampler):
         view = self.view
         at: Any = slice(None) if draws == "outcomes" else draw_rows(view.n, rng, size=self.size)
         if draws == "rows":
-            return self._taken(at)
+            return self._drawn(view.raw_score[at], view.raw_outcome[at], at, keep_order=False)
         return self._drawn(view.raw_score[at], draw_events(self.chance[at], rng), at, keep_order=draws == "outcomes")
-
-    def _taken(self, rows: Array) -> Drawn:
-        """These rows with their outcomes; for counts, the multiplicity of each."""
-        view = self.view
-        if self.counts:
-            return self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
-        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False)
 
     def _counted(self, rows: Array, positives: Array) -> Drawn:
         counts = np.concatenate([rows - positives, positives])
@@ -194,7 +187,7 @@ class PredictionSampler(LabelSampler):
     def resample(self, rng: Generator, draws: Draws) -> Drawn:
         """Draw rows with their labels, labels for the rows, or rows and then labels."""
         if draws == "rows":
-            return self._taken(self.picked(rng))
+            return self._drawn(self.predictions.take(self.picked(rng)))
         p = self.predictions
         if draws == "outcomes":
             return self.labelled(self.labels([rng])[0])
@@ -234,10 +227,6 @@ class PredictionSampler(LabelSampler):
     def note(self) -> str:
         """A caveat for few clusters, whose variation is underestimated."""
         return few_groups(0 if self.clusters is None else len(self.clusters))
-
-    def _taken(self, rows: Array) -> Drawn:
-        """These rows with all their data."""
-        return self._drawn(self.predictions.take(rows))
 
     def _drawn(self, p: Predictions) -> Drawn:
         def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:

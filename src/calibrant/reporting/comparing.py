@@ -249,22 +249,17 @@ def compare_models(models: Mapping[str, Predictions], settings: Settings, more: 
 
 def _sides(reports: tuple[Report, ...]) -> tuple[Side, ...]:
     """Return what the table has for each side; p-values are adjusted for their number."""
-    verdicts = [report.verdict for report in reports]
+    pvalues = adjust_known([report.verdict.pvalue for report in reports])
+    names = ("mean_score", "rate", "lens", "pvalue", "detectable")
     return tuple(
         Side(
             name=report.title,
             rows=report.provenance.row_count,
-            mean_score=verdict.mean_score,
-            rate=verdict.rate,
-            lens=verdict.lens,
-            pvalue=verdict.pvalue,
+            **{name: getattr(report.verdict, name) for name in names},
             adjusted=adjusted,
             found=None if adjusted is None else adjusted <= ALPHA,
-            detectable=verdict.detectable,
         )
-        for report, verdict, adjusted in zip(
-            reports, verdicts, adjust_known([verdict.pvalue for verdict in verdicts]), strict=True
-        )
+        for report, adjusted in zip(reports, pvalues, strict=True)
     )
 
 
@@ -337,10 +332,10 @@ def _best(metrics: tuple[ComparedMetric, ...]) -> str:
         for d in main.differences
         if best in (d.first, d.second)
     ]
-    infinite = (
-        [name for name, value in metrics[0].values.items() if not math.isfinite(value)]
-        if main is not metrics[0]
-        else []
+    text = (
+        f"{best} has the lowest {metric_name(main.id)}, {number(main.values[best])} (difference {', '.join(others)})."
     )
-    reason = f" The {metric_name(metrics[0].id)} of {', '.join(infinite)} is infinite." if infinite else ""
-    return f"{best} has the lowest {metric_name(main.id)}, {number(main.values[best])} (difference {', '.join(others)}).{reason}"
+    infinite = [name for name, value in metrics[0].values.items() if not math.isfinite(value)]
+    if main is metrics[0] or not infinite:
+        return text
+    return f"{text} The {metric_name(metrics[0].id)} of {', '.join(infinite)} is infinite."

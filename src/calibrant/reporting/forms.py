@@ -6,7 +6,7 @@ import os
 from abc import abstractmethod
 from html import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..util.results import Result, format_of
 from .overlay import Overlay
@@ -17,7 +17,7 @@ from .specs import Spec, png_of, svg_of
 Form = Literal["html", "md", "json", "pdf", "docx"]
 # Shows the conclusion and the diagram, with room on a laptop for the cell itself.
 FRAME_HEIGHT = 760
-FORMS: tuple[Form, ...] = ("html", "md", "json", "pdf", "docx")
+FORMS: tuple[Form, ...] = get_args(Form)
 
 
 class Document(Result):

@@ -35,7 +35,7 @@ from .tables import (
 )
 from .templates import environment
 from .verdict import recalibration_sentence
-from .wording import event_of, level_text, mean_name, plain_id, rate_name, remark
+from .wording import event_of, level_text, mean_name, plain_id, rate_name, remark, static_text
 
 if TYPE_CHECKING:
     from .building import Report
@@ -75,13 +75,11 @@ def render_report(report: Report) -> str:
     str
         The page.
     """
-    tables = report_tables(report)
     return _render(
+        report,
         report_sides(report),
         (report,),
-        tables=tables,
-        title=report.title,
-        metadata=report.metadata,
+        tables=report_tables(report),
         headline=report.verdict.headline,
         further=report.verdict.sentence[len(report.verdict.headline) :],
         report=report,
@@ -106,11 +104,10 @@ def render_comparison(comparison: ReportComparison) -> str:
         The page.
     """
     return _render(
+        comparison,
         compared_sides(comparison.reports),
         comparison.reports,
         tables=comparison_tables(comparison),
-        title=comparison.title,
-        metadata=comparison.metadata,
         headline=comparison.sentence,
         further="",
         report=comparison.reports[0],
@@ -118,13 +115,13 @@ def render_comparison(comparison: ReportComparison) -> str:
     )
 
 
-def _render(sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
+def _render(document: Report | ReportComparison, sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
     """Render the template; it has a script where all sides have charts."""
     first, shown_first = reports[0], reports[sides.focus if len(reports) > 1 else 0]
     live = any(side.series for side in sides.sides) and all(report.charts is not None for report in reports)
-    style = _static("report.css")
+    style = static_text("report.css")
     # One element, so that the charts' code never runs without its library.
-    script = script_text(f"{_drawing_library()}\n{_static('report.js')}") if live else ""
+    script = script_text(f"{_drawing_library()}\n{static_text('report.js')}") if live else ""
     texts = chart_texts(first, first.diagram.lens)
     description = ""
     if live and sides.lenses:
@@ -133,6 +130,8 @@ def _render(sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
         _environment()
         .get_template("report.html")
         .render(
+            title=document.title,
+            metadata=document.metadata,
             policy=_policy(style, script),
             style=_verbatim(style),
             script=_verbatim(script),
@@ -169,12 +168,6 @@ def _verbatim(text: str) -> Any:
     return Markup(text)  # noqa: S704 - the package's own style and scripts, and JSON without a character of HTML
 
 
-def _static(name: str) -> str:
-    from jinja2 import Environment, PackageLoader
-
-    return PackageLoader("calibrant", "reporting/static").get_source(Environment(autoescape=True), name)[0]
-
-
 @cache
 def _drawing_library() -> str:
     """Return Vega, the interpreter of its expressions and the charts compiled for it, after the licences, which a page that is shared must have.
@@ -199,7 +192,7 @@ def _drawing_library() -> str:
         compiled = json.dumps(charts, separators=(",", ":"))
         return f"{vl_convert.javascript_bundle(script)}\nwindow.calibrantCharts = {compiled};\n"
 
-    return _static("licences.js") + cached_text(f"vega-{version}.js", sum_, bundle)
+    return static_text("licences.js") + cached_text(f"vega-{version}.js", sum_, bundle)
 
 
 def script_text(text: str) -> str:

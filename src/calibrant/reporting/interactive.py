@@ -160,12 +160,11 @@ def view_charts(view: View, rule: BinningRule, level: float, seed: int | None, *
     )
     charts["smooth"] = _fitted(smooth.x, smooth.y, smooth.low, smooth.high)
     path = cumulative_diagram(view, level=level)
-    reach = (
-        {}
-        if view.is_soft
-        else {"low": np.full(len(path.path), -path.reach), "high": np.full(len(path.path), path.reach)}
-    )
-    charts["cumulative"] = _thinned({"x": path.share, "y": path.path, **reach}, POINTS)
+    columns = {"x": path.share, "y": path.path}
+    if not view.is_soft:
+        reach = np.full(len(path.path), path.reach)
+        columns |= {"low": -reach, "high": reach}
+    charts["cumulative"] = _thinned(columns, POINTS)
     if whole and not view.is_soft:
         charts |= _discrimination(view, level)
         parts = decompose(view, method="corp")
@@ -293,21 +292,26 @@ def _largest_groups(source: Predictions) -> tuple[list[tuple[str, Predictions]],
     if source.groups is None:
         return [], ""
     parts = [(str(grouping.labels[place]), rows) for grouping, place, rows in groups_of(source)]
-    mass = np.array([len(rows) if source.weight is None else source.weight[rows].sum() for _, rows in parts])
-    largest = [int(code) for code in np.argsort(-mass, kind="stable") if mass[code] > 0]
-    kept = [(parts[code][0], source.take(parts[code][1])) for code in sorted(largest[:MAX_GROUPS])]
-    return kept, named_left_out("group", [parts[code][0] for code in largest[MAX_GROUPS:]])
+    mass = [len(rows) if source.weight is None else source.weight[rows].sum() for _, rows in parts]
+    held = [part for part, each in zip(parts, mass, strict=True) if each > 0]
+    kept, left_out = _largest(held, [each for each in mass if each > 0], MAX_GROUPS)
+    return [(name, source.take(rows)) for name, rows in kept], named_left_out("group", [name for name, _ in left_out])
 
 
 def _largest_classes(source: Predictions) -> tuple[list[tuple[str, View]], str]:
     """Return the most frequent classes, in their own order, and a sentence that names the others."""
     if source.kind != "multiclass":
         return [], ""
-    views = views_of(source, "classwise")
-    largest = np.argsort(-np.array(class_shares(source)), kind="stable").tolist()
     names = [str(name) for name in (range(source.k) if source.classes is None else source.classes)]
-    kept = [(names[code], view) for code in sorted(largest[:MAX_CLASSES]) if isinstance(view := views[code], View)]
-    return kept, named_left_out("class", [names[code] for code in largest[MAX_CLASSES:]])
+    parts = list(zip(names, views_of(source, "classwise"), strict=True))
+    kept, left_out = _largest(parts, class_shares(source), MAX_CLASSES)
+    return kept, named_left_out("class", [name for name, _ in left_out])
+
+
+def _largest(parts: Sequence[Any], mass: Sequence[float], most: int) -> tuple[list[Any], list[Any]]:
+    """Return the parts with the largest mass, in their own order, and the others."""
+    order = np.argsort(-np.array(mass), kind="stable").tolist()
+    return [parts[place] for place in sorted(order[:most])], [parts[place] for place in order[most:]]
 
 
 def named_left_out(what: str, names: Sequence[str]) -> str:

@@ -129,8 +129,8 @@ def evaluate_cells(p: Predictions, sketches: Sketches | None, metrics: list[Metr
             if not math.isfinite(value):
                 result = replace(result, low=None, high=None, pvalue=None, by_chance=None)
         results.append(result)
-    evaluation = evaluation._replaced(results=tuple(results))
-    return evaluation
+    replaced: Evaluation = evaluation._replaced(results=tuple(results))
+    return replaced
 
 
 def _discrimination(p: Predictions) -> tuple[MetricRow, ...]:
@@ -165,24 +165,18 @@ def _row(result: MetricResult) -> MetricRow:
     reason, _, remedy = result.reason.rpartition("; ")
     if not reason or "=" not in remedy:
         reason = result.reason
+    names = ("value", "low", "high", "pvalue", "direction", "lens", "note", "by_chance")
     return MetricRow(
+        **{name: getattr(result, name) for name in names},
         id=metric.id,
         name=metric.name,
-        value=result.value,
-        low=result.low,
-        high=result.high,
-        pvalue=result.pvalue,
         ideal=metric.ideal,
-        direction=result.direction,
-        lens=result.lens,
         meaning=metric.summary,
         caution=metric.info.limits,
         reference=metric.reference,
         link=reference_of(metric.cite).url,
         reason=reason,
-        note=result.note,
         group="proper score" if metric.proper == "strictly" else "calibration",
-        by_chance=result.by_chance,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..util.files import make_folder, write_atomic
+from ..util.results import percent
 from .interactive import Columns, Series, isoline_rows, logits
 from .overlay import Overlay, PageSide
 from .settings import DIAGRAMS
@@ -82,7 +83,7 @@ def chart_data(
 
     for side in sides:
         columns = side.series[0].charts[name]
-        look = {**_look(side), "place": side.place, "opacity": 1 if name in ("bins", "plane") else 0}
+        look = {**_look(side), "opacity": 1 if name in ("bins", "plane") else 0}
         plotted = {
             key: [None if value is None else float(place(value)) for value in columns[key]]
             for key in ("x", "y", "low", "high")
@@ -138,28 +139,27 @@ def score_data(sides: Sequence[PageSide], *, logit: bool = False) -> dict[str, V
 
 
 def _outline(side: PageSide, columns: Columns) -> Values:
-    look = _look(side)
-    rows = []
+    """Return the steps of a histogram, which falls to 0 after the last bar and before a gap."""
+    steps: list[tuple[Any, Any]] = []
     last = None
     for left, right, events, others in zip(
         *(columns[key] for key in ("left", "right", "events", "others")), strict=True
     ):
         if last is not None and left > last:
-            rows.append({**look, "place": side.place, "x": last, "share": 0})
-        rows.append({**look, "place": side.place, "x": left, "share": events + others})
+            steps.append((last, 0))
+        steps.append((left, events + others))
         last = right
-    return [*rows, {**look, "place": side.place, "x": last, "share": 0}]
+    return [{**_look(side), "x": x, "share": share} for x, share in [*steps, (last, 0)]]
 
 
 def _look(side: PageSide) -> dict[str, Any]:
     colour, dash, shape = side.look
-    return {"colour": f"var(--c{colour})", "dash": [float(part) for part in dash.split()], "shape": shape}
+    dashes = [float(part) for part in dash.split()]
+    return {"colour": f"var(--c{colour})", "dash": dashes, "shape": shape, "place": side.place}
 
 
 def describe_diagram(series: Series, mean: str, rate: str) -> str:
     """Return the reliability diagram in words, for readers who do not see it."""
-    from ..util.results import percent
-
     curve = series.charts["isotonic"]
     at = np.linspace(0, len(curve["x"]) - 1, 5).round().astype(int)
     points = [f"{percent(curve['x'][k])} predicted, {percent(curve['y'][k])} observed" for k in np.unique(at).tolist()]

@@ -7,10 +7,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from .wording import static_texts
+from .wording import static_text, static_texts
 
 Spec = dict[str, Any]
 Values = Sequence[Mapping[str, Any]]
@@ -19,7 +18,7 @@ Values = Sequence[Mapping[str, Any]]
 @cache
 def chart_parts() -> dict[str, Spec]:
     """Return the charts without their data, by name. Colours are variables of the style sheet, so that dark mode and print follow."""
-    parts: dict[str, Spec] = json.loads((files(__package__) / "static" / "charts.json").read_text(encoding="utf-8"))
+    parts: dict[str, Spec] = json.loads(static_text("charts.json"))
     return parts
 
 
@@ -73,5 +72,4 @@ def image_of(spec: Spec) -> str:
 @cache
 def paper_colours() -> dict[str, str]:
     """Return the colours of the style sheet on paper by their names."""
-    style = (files(__package__) / "static" / "report.css").read_text(encoding="utf-8")
-    return dict(re.findall(r"(--\w+): (#\w+)", style.partition("}")[0]))
+    return dict(re.findall(r"(--\w+): (#\w+)", static_text("report.css").partition("}")[0]))

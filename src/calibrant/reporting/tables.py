@@ -37,9 +37,9 @@ SIGNIFICANCE = {True: "significant", False: "not significant", None: "no test"}
 
 
 class Column(NamedTuple):
-    """A column of a table: the fields of a row that it shows, separated by spaces, its heading, and the format of their values."""
+    """A column of a table: the field of a row that it shows, or several, its heading, and the format of their values."""
 
-    key: str
+    key: str | tuple[str, ...]
     heading: str
     format: Callable[..., str] = str
     is_numeric: bool = True
@@ -76,18 +76,29 @@ def _field(row: Any, name: str) -> Any:
 
 
 def _cell(row: Any, column: Column) -> str:
-    return column.format(*(_field(row, name) for name in column.key.split()))
+    names = (column.key,) if isinstance(column.key, str) else column.key
+    return column.format(*(_field(row, name) for name in names))
 
 
-def text_column(key: str, heading: str, format: Callable[..., str] = str) -> Column:
+def text_column(key: str | tuple[str, ...], heading: str, format: Callable[..., str] = str) -> Column:
     """Return a column of text, which is aligned to the left."""
     return Column(key, heading, format, is_numeric=False)
 
 
-def interval_column(key: str, level: float | None, format: Callable[[float], str] = number) -> Column:
-    """Return a column of intervals."""
+def interval_column(level: float | None, format: Callable[[float], str] = number, ends: str = "") -> Column:
+    """Return a column of intervals; names of the fields of their ends begin with `ends`."""
     heading = "interval" if level is None else f"{level_text(level)} interval"
-    return Column(key, heading, lambda low, high: span(low, high, format))
+    return Column((f"{ends}low", f"{ends}high"), heading, lambda low, high: span(low, high, format))
+
+
+def gap_columns(mean: str, rate: str) -> tuple[Column, ...]:
+    """Return the number of rows, their mean score and rate by their names, and the gap between both."""
+    return (
+        Column("rows", "rows", amount),
+        Column("mean_score", mean, percent),
+        Column("rate", rate, percent),
+        Column("gap", "gap", points),
+    )
 
 
 def points(value: float | None) -> str:
@@ -119,11 +130,11 @@ def bin_table(diagram: Diagram, outcome: str) -> Table:
     """Return the bins of a reliability diagram."""
     mean, rate = mean_name(diagram.lens), rate_name(diagram.lens, outcome)
     columns = (
-        Column("left right", "score", span),
+        Column(("left", "right"), "score", span),
         Column("rows", "rows", amount),
         Column("mean_score", mean, percent),
         Column("rate", rate, percent),
-        interval_column("low high", diagram.level, percent),
+        interval_column(diagram.level, percent),
         Column("gap", "gap", points),
     )
     text = f"The gap is {mean} minus {rate}, in percentage points. Bins with fewer than {diagram.min_rows} rows are merged with a neighbour."
@@ -141,15 +152,15 @@ def metric_table(rows: Sequence[MetricRow], level: float | None, outcome: str, n
 
     columns = (
         text_column("group", "group"),
-        text_column("name id", "metric", "{} ({})".format),
+        text_column(("name", "id"), "metric", "{} ({})".format),
         Column("value", "value", number),
-        interval_column("low high", level),
+        interval_column(level),
         Column("by_chance", "by chance", number),
         Column("pvalue", "p-value", lambda value: chance_cell(value, least)),
         Column("ideal", "ideal", lambda value: "" if value is None else f"{value:g}"),
         text_column("direction", "direction"),
         text_column("lens", "evaluated on", lambda lens: lens_text(lens, outcome)),
-        text_column("meaning caution reason", "meaning", meaning),
+        text_column(("meaning", "caution", "reason"), "meaning", meaning),
     )
     sampling = "" if level is None else "Confidence intervals describe the sampling variation of the rows. "
     return Table("metrics", columns, rows, sampling + remark("metrics"))
@@ -175,14 +186,11 @@ def subset_table(weaknesses: Weaknesses, outcome: str, entries: Sequence[Weaknes
     mean = mean_name(weaknesses.entries[0].lens if weaknesses.entries else "")
     rate = rate_name(lenses.pop() if len(lenses) == 1 else "", outcome)
     columns = (
-        text_column("kind name lens", "subset", place_name),
-        Column("rows", "rows", amount),
-        Column("mean_score", mean, percent),
-        Column("rate", rate, percent),
-        Column("gap", "gap", points),
-        interval_column("low high", weaknesses.level, points),
+        text_column(("kind", "name", "lens"), "subset", place_name),
+        *gap_columns(mean, rate),
+        interval_column(weaknesses.level, points),
         Column("adjusted", "adjusted p-value", chance_cell),
-        text_column("found gap lens", "result", judgement),
+        text_column(("found", "gap", "lens"), "result", judgement),
     )
     return Table("weak", columns, entries, remark("subsets", mean=mean, rate=rate), "found")
 
@@ -200,7 +208,7 @@ def calibrator_table(calibrators: CalibratorTable) -> Table:
         text_column("method", "calibration method", plain_id),
         Column("loss", f"{metric_name(calibrators.loss)} (lower is better)", number),
         Column("gain", "gain", number),
-        interval_column("low high", calibrators.level),
+        interval_column(calibrators.level),
         Column("ece", "held-out ECE", number),
         Column("removed", "error removed", lambda share: percent(share, 0)),
         text_column("remark", "remark"),
@@ -210,16 +218,12 @@ def calibrator_table(calibrators: CalibratorTable) -> Table:
 
 def changes_table(changes: BeforeAfter) -> Table:
     """Return each metric before and after recalibration, with its intervals."""
-
-    def interval(low: float | None, high: float | None) -> str:
-        return "" if low is None else span(low, high)
-
     columns = (
         text_column("name", "metric"),
         Column("before", "before", number),
-        Column("before_low before_high", "interval", interval),
+        interval_column(None, ends="before_"),
         Column("after", "after", number),
-        Column("after_low after_high", "interval", interval),
+        interval_column(None, ends="after_"),
     )
     return Table("changes", columns, changes.values)
 
@@ -229,9 +233,9 @@ def difference_table(metrics: Iterable[ComparedMetric], level: float) -> Table:
     rows = [{"metric": metric.name, **vars(each)} for metric in metrics for each in metric.differences]
     columns = (
         text_column("metric", "metric"),
-        text_column("first second", "difference", lambda first, second: f"{first} minus {second}"),
+        text_column(("first", "second"), "difference", "{} minus {}".format),
         Column("difference", "value", number),
-        interval_column("low high", level),
+        interval_column(level),
         Column("adjusted", "adjusted p-value", chance_cell),
         text_column("found", "result", SIGNIFICANCE.__getitem__),
     )
@@ -246,10 +250,7 @@ def side_table(sides: Sequence[Side], outcome: str) -> Table:
     columns = (
         text_column("name", "model"),
         *([text_column("lens", "evaluated on", lambda lens: lens_text(lens, outcome))] if mixed else []),
-        Column("rows", "rows", amount),
-        Column("mean_score", "mean score" if mixed else mean_name(lens), percent),
-        Column("rate", "rate" if mixed else rate_name(lens, outcome), percent),
-        Column("gap", "gap", points),
+        *gap_columns("mean score" if mixed else mean_name(lens), "rate" if mixed else rate_name(lens, outcome)),
         Column("adjusted", "adjusted p-value", chance_cell),
         Column(
             "detectable", "minimum detectable effect", lambda least: "-" if least is None else rounded_up(100 * least)
@@ -294,7 +295,7 @@ def benefit_table(curve: DecisionCurve) -> Table:
     columns = (
         Column("threshold", "threshold", number),
         Column("model", "net benefit", number),
-        interval_column("low high", curve.level),
+        interval_column(curve.level),
         Column("treat_all", "treat all", number),
     )
     shown = [dict(zip(names, row, strict=True)) for row in rows.tolist() if round(100 * row[0]) % 5 == 0]
@@ -356,11 +357,8 @@ def feature_table(found: Subgroups, outcome: str) -> Table:
     columns = (
         text_column("name", "subgroup"),
         *([] if lens else [text_column("lens", "evaluated on", lambda each: lens_text(each, outcome))]),
-        Column("rows", "rows", amount),
-        Column("mean_score", mean_name(lens), percent),
-        Column("rate", rate_name(lens, outcome), percent),
-        Column("gap", "gap", points),
-        interval_column("low high", 1 - found.alpha, points),
+        *gap_columns(mean_name(lens), rate_name(lens, outcome)),
+        interval_column(1 - found.alpha, points),
         Column("pvalue", "adjusted p-value", chance_cell),
     )
     text = f"The gap is {mean_name(lens)} minus {rate_name(lens, outcome)}, in percentage points; the intervals hold jointly."

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..monitoring.status import Alarm, MonitorStatus, stories_of
+from ..monitoring.status import Alarm, MonitorStatus, WindowStatus, stories_of
 from ..util.files import write_atomic
 from ..util.results import number, percent
 from ..util.version import __version__
@@ -142,52 +141,44 @@ def _yes_or_no(value: bool) -> str:
 
 def window_table(status: MonitorStatus) -> Table:
     """Return the windows, the newest first."""
+    rows = [_window_cells(window) for window in status.windows[::-1]]
+    headings = list(rows[0]) if rows else []
+    return Table("windows", [Column(name, name, is_numeric=name not in ("window", "state")) for name in headings], rows)
 
-    def confidence(name: str) -> Callable[[Any], str]:
-        return lambda scores: number(getattr(scores.confidence, name))
 
-    def drift(place: int) -> Callable[[Any], str]:
-        return lambda scores: "-" if scores.drift is None else number(scores.drift.results[place].value)
-
-    def calibration(name: str) -> Callable[[Any], str]:
-        return lambda found: "-" if found is None else number(getattr(found, name)) + _ends(found, name)
-
-    def estimated(scores: Any) -> str:
-        first = () if scores.performance is None else scores.performance.estimates[:1]
-        return "-" if not first else f"{first[0].metric} {number(first[0].estimate)}" + _ends(first[0])
-
-    def ood(place: int, name: str, format: Callable[[Any], str]) -> Callable[[Any], str]:
-        return lambda scores: format(getattr(scores.ood[place], name))
-
-    columns = [
-        text_column("window", "window"),
-        text_column("state", "state"),
-        Column("n", "rows", amount),
-        Column("share_labelled", "labels", lambda share: percent(share, 0)),
-        *(Column("scores", heading, confidence(name)) for name, heading in zip(LINES, CONFIDENCE, strict=True)),
-        Column("scores", "drift p", lambda scores: pvalue_cell(scores.drift_pvalue)),
-        *(Column("scores", heading, drift(place)) for place, heading in enumerate(DRIFT)),
-        *(Column("calibration", name, calibration(name)) for name in ("gap", "ece", "smece", "accuracy")),
-        Column("scores", "estimated without labels", estimated),
-        Column("e_value", "e-value", number),
-    ]
-    for place, score in enumerate(status.settings.ood):
-        columns += [
-            Column("scores", f"{score.name} {heading}", ood(place, name, format))
-            for name, heading, format in (
-                ("median", "median", number),
-                ("p99", "p99", number),
-                ("pvalue", "p", pvalue_cell),
-            )
-        ]
-    return Table("windows", columns, status.windows[::-1])
+def _window_cells(window: WindowStatus) -> dict[str, str]:
+    """Return the cells of a window by their headings."""
+    scores = window.scores
+    confidence = [getattr(scores.confidence, name) for name in LINES]
+    drift = [None] * len(DRIFT) if scores.drift is None else [result.value for result in scores.drift.results]
+    cells = {
+        "window": window.window,
+        "state": window.state,
+        "rows": amount(window.n),
+        "labels": percent(window.share_labelled, 0),
+        **dict(zip(CONFIDENCE, map(number, confidence), strict=True)),
+        "drift p": pvalue_cell(scores.drift_pvalue),
+        **dict(zip(DRIFT, map(number, drift), strict=True)),
+    }
+    for name in ("gap", "ece", "smece", "accuracy"):
+        found = window.calibration
+        cells[name] = "-" if found is None else number(getattr(found, name)) + _ends(found, f"{name}_")
+    estimates = () if scores.performance is None else scores.performance.estimates
+    text = [f"{each.metric} {number(each.estimate)}{_ends(each)}" for each in estimates[:1]]
+    cells["estimated without labels"] = text[0] if text else "-"
+    cells["e-value"] = number(window.e_value)
+    for score in scores.ood:
+        cells[f"{score.name} median"] = number(score.median)
+        cells[f"{score.name} p99"] = number(score.p99)
+        cells[f"{score.name} p"] = pvalue_cell(score.pvalue)
+    return cells
 
 
 CONFIDENCE = ("mean confidence", "median", "p90", "p99")
 DRIFT = ("PSI", "KS", "Wasserstein", "JS")
 
 
-def _ends(found: Any, name: str = "") -> str:
+def _ends(found: Any, start: str = "") -> str:
     """Ends of an interval in brackets; empty without an interval."""
-    low, high = (getattr(found, f"{name}_{end}".removeprefix("_"), None) for end in ("low", "high"))
+    low, high = (getattr(found, f"{start}{end}", None) for end in ("low", "high"))
     return "" if low is None else f" ({number(low, 2)} to {number(high, 2)})"

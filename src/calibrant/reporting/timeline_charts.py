@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..monitoring.status import MonitorStatus, WindowStatus
@@ -97,13 +98,18 @@ def _part(
 
 
 def _confidence(status: MonitorStatus) -> dict[str, Values]:
-    lines = [
-        {"at": _at(status, w), "value": getattr(w.scores.confidence, name), "what": name}
-        for w in status.windows
-        for name in LINES
-    ]
+    lines = _lines(status, [w.scores.confidence for w in status.windows], LINES)
     first = next((w.scores.reading for w in status.windows if w.scores.reading is not None), None)
     return {"lines": lines, "levels": [] if first is None else [{"y": first.reference.mean}]}
+
+
+def _lines(status: MonitorStatus, findings: Sequence[Any], names: Sequence[str]) -> Values:
+    """Return the points of one line for each quantity of what was found in the windows."""
+    return [
+        {"at": _at(status, w), "value": getattr(found, name), "what": name}
+        for w, found in zip(status.windows, findings, strict=True)
+        for name in names
+    ]
 
 
 def _drift(status: MonitorStatus) -> list[Spec]:
@@ -120,11 +126,8 @@ def _drift(status: MonitorStatus) -> list[Spec]:
 
 def _ood(status: MonitorStatus, place: int) -> Spec:
     """Return the chart of one out-of-distribution score: median and upper quantiles, and those of the reference data."""
-    scores = [(w, w.scores.ood[place]) for w in status.windows]
-    lines = [
-        {"at": _at(status, w), "value": getattr(score, name), "what": name} for w, score in scores for name in LINES[1:]
-    ]
-    first = scores[0][1]
+    scores = [w.scores.ood[place] for w in status.windows]
+    lines, first = _lines(status, scores, LINES[1:]), scores[0]
     levels = [{"y": value} for value in (first.reference_median, first.reference_p99) if value is not None]
     part = _part(status, "ood", {"lines": lines, "levels": levels}, ("ood",), first.name)
     return {**part, "title": {**part["title"], "text": f"{part['title']['text']} {first.name}"}}

@@ -156,14 +156,14 @@ def judge(
     if direction == "none" and weaknesses.found:
         direction = "mixed"
         sentences[0] = f"{sentences[0][:-1]}, but in parts of the data."
-    sentences = [*_reversal(p), *sentences, *_worst_place(weaknesses, features, outcome)]
+    sentences = [sentence(describe_reversal(p)), *sentences, *_worst_place(weaknesses, features, outcome)]
     if rejected:
-        sentences += filter(None, [recalibration_sentence(recalibration)])
+        sentences.append(recalibration_sentence(recalibration))
     elif rejected is False:
         sentences += _reach(reach, mean, tested)
     return Verdict(
-        sentence=" ".join(sentences),
-        headline=sentences[0],
+        sentence=" ".join(filter(None, sentences)),
+        headline=sentences[0] or sentences[1],
         direction=direction,
         mean_score=None if mean is None else mean.mean_score,
         rate=None if mean is None else mean.rate,
@@ -322,12 +322,6 @@ def _study_sentence(study: ClinicalSummary) -> str:
     elif slope.low is not None and slope.low > 1:
         measures[1] += ", risks not extreme enough"
     return f"{'; '.join(measures)}."
-
-
-def _reversal(p: Predictions) -> list[str]:
-    """State that the classes look reversed, before anything else."""
-    problem = describe_reversal(p)
-    return [sentence(problem)] if problem else []
 
 
 def _worst_place(weaknesses: Weaknesses, features: FeatureGaps | None, outcome: str) -> list[str]:

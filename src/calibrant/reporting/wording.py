@@ -20,10 +20,15 @@ ABOVE, BELOW = "predicted > observed", "predicted < observed"
 PROPER = ("Brier", "Brownian", "Cox", "Dawid", "Hosmer", "Huber", "Kolmogorov", "Laplace", "Sanders", "Spiegelhalter")
 
 
+def static_text(name: str) -> str:
+    """Return a file of the folder `static`."""
+    return (files(__package__) / "static" / name).read_text(encoding="utf-8")
+
+
 @cache
 def static_texts(name: str) -> dict[str, Any]:
     """Return a file of texts by their names."""
-    return tomllib.loads((files(__package__) / "static" / name).read_text(encoding="utf-8"))
+    return tomllib.loads(static_text(name))
 
 
 def remark(name: str, **facts: Any) -> str:
@@ -81,13 +86,12 @@ def percents(first: float, second: float) -> tuple[str, str]:
     # A share of a few per cent needs a decimal.
     digits = 1 if any(0 < value < 0.095 or 0.995 < value < 1 for value in (first, second)) else 0
     gap = abs(100 * (first - second))
-    while digits < 4 and gap > 0 and abs(_shown_gap(first, second, digits) - gap) > gap / 4:
+    while digits < 4 and gap > 0:
+        shown = abs(round(100 * first, digits) - round(100 * second, digits))
+        if abs(shown - gap) <= gap / 4:
+            break
         digits += 1
     return percent(first, digits), percent(second, digits)
-
-
-def _shown_gap(first: float, second: float, digits: int) -> float:
-    return abs(round(100 * first, digits) - round(100 * second, digits))
 
 
 def level_text(value: float) -> str:

@@ -39,8 +39,8 @@ STEPS = (
     (FEW_MASSES, (WIDE, 5e-4, NARROWEST)),
     (math.inf, (WIDE, 0.001, NARROWEST)),
 )
-# Nodes of curves that are evaluated together, few enough to stay in the processor cache.
-NODES_AT_ONCE = 1 << 16
+# Lines that are transformed together, and nodes of curves that are evaluated together: few enough to stay in the processor cache.
+LINES_AT_ONCE, NODES_AT_ONCE = 16, 1 << 16
 # exp(-9^2 / 2) is below 1e-17.
 CUT = 9.0
 # Values of the curve at a zero, as a fraction of the largest at any, up to which they are rounding errors.
@@ -287,8 +287,9 @@ class _Masses:
         for number in set(self.number[missing].tolist()):
             some = missing[self.number[missing] == number]
             position, mass = self.data[number]
-            own = mass[some - self.first[number]]
-            self.series[width][some] = cosine_terms(position, own, width, six=width == WIDE)
+            for part in np.array_split(some, math.ceil(len(some) / LINES_AT_ONCE)):
+                own = mass[part - self.first[number]]
+                self.series[width][part] = cosine_terms(position, own, width, six=width == WIDE)
         return self.series[width][lines]
 
     def errors(self, lines: Indices, s: Floats, accuracy: Indices) -> tuple[Floats, Floats]:
