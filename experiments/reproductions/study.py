@@ -42,6 +42,11 @@ class Table:
     columns: Sequence[str]
     lines: Sequence[Sequence[Cell]]
 
+    def cell(self, line: str, column: str) -> Cell:
+        """The cell of a line, which is named by its first cell; empty where there is none, as in the small form."""
+        cells = {each[0]: dict(zip(self.columns, each, strict=True)) for each in self.lines}
+        return cells.get(line, {}).get(column, "")
+
 
 @dataclass(frozen=True)
 class Part:
@@ -88,7 +93,9 @@ def rows_table(rows: Sequence[Row]) -> Table:
 
 def as_page(study: Study) -> str:
     """The page of a study."""
-    parts = {part.key: {"shown": part.shown, **part.values} for part in study.parts}
+    parts = {
+        part.key: {"shown": part.shown, "rows": part.rows, "tables": part.tables, **part.values} for part in study.parts
+    }
     return render(study.name, study.values | parts)
 
 

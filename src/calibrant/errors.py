@@ -51,7 +51,7 @@ ROWS_INSTEAD = "pass the rows instead of a sketch"
 """The remedy where a sketch cannot be used."""
 
 
-ALTERNATIVES = re.compile(r"(, or | or |, )")
+ALTERNATIVES = re.compile(r"(, or | or |, )(?![^(]*\))")
 
 
 def keep_alternatives(remedy: str, is_possible: Callable[[str], bool]) -> str:

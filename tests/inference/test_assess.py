@@ -268,6 +268,17 @@ def test_a_likelihood_ratio_shows_its_statistic(metric: str) -> None:
     assert "critical value at 0.05: z -1.645" in repr(less)
 
 
+def test_the_verdict_of_a_table_is_that_of_the_adjusted_p_value() -> None:
+    drawn = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(1.25), rng=3)
+    table = cal.assess_many(drawn.y_true, drawn.y_prob, metrics=["ece", "mce", "ecd", "esce"], rng=0, n_resamples=99)
+    lost = [place for place, result in enumerate(table.results) if result.rejected and table.adjusted[place] > 0.05]
+    assert lost
+    verdicts = table.to_frame()["verdict"].tolist()
+    for place in lost:
+        assert ": statistically significant at 5%" in table.results[place].verdict
+        assert f": not significant at 5% (p = {table.adjusted[place]:.3g})." in verdicts[place]
+
+
 def test_models_and_metrics_in_one_table() -> None:
     drawn = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(2.0), rng=3)
     y, p = drawn.y_true, drawn.y_prob
@@ -287,6 +298,9 @@ def test_models_and_metrics_in_one_table() -> None:
     assert table.to_frame()["model"].tolist() == ["before", "before", "after", "after"]
     assert [row["model"] for row in table.to_dict()["results"]] == list(table.models)
     assert "not significant" in repr(table)
+    for result, row in zip(table.results, table.to_dict()["results"], strict=True):
+        assert (": not significant" in row["verdict"]) == (row["adjusted"] > 0.05)
+        assert row["critical_value"] == result.critical_value
     named = {name: cal.Predictions(y, q) for name, q in models.items()}
     assert call(cal.assess_many, named, metrics=metrics, **keywords).adjusted == table.adjusted
     for key in ("ece", ("before", "brier"), ("other", "ece")):

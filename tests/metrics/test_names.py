@@ -15,7 +15,8 @@ from calibrant.cli.listing import metric_named
 from calibrant.evaluation.measure import choose_metrics
 from calibrant.metrics.names import plain
 from calibrant.metrics.use_cases import related
-from tests.calling import raises
+from calibrant.recalibration.base import Calibrator
+from tests.calling import Run, raises
 from tests.in_turn import in_turn
 
 # Names, abbreviations and methods in the order of the survey (Lane, 2025), as it spells them.
@@ -29,6 +30,8 @@ AMBIGUOUS = {
     "SCE": {"cwce", "smce"},
     "MCE": {"mce", "rmsce", "mcm"},
     "DCE": {"dce", "dce_lower"},
+    "D-ECE": {"dece"},
+    "d-ece": {"dece"},
     "distance from calibration": {"dce", "dce_lower"},
     "smooth ECE": {"sece", "smece"},
     "ECE-KDE": {"bkde", "dkde", "skde"},
@@ -54,9 +57,17 @@ WORDS = {
     "Traditional ECE": "ece",
     "Full ECE": "gece",
     "pseudo-Huber loss": "l1_eps",
-    "D-ECE": "dece",
-    "Top-1 ECE": "use ece_em with lens='top_label'",
-    "inter-interval distance": "use gece with distance='interval'",
+    "Top-1 ECE": "use gece with lens 'top_label' and a gamma",
+    "Top-1": "use gece with lens 'top_label' and a gamma",
+    "inter-interval distance": "use gece with distance 'interval'",
+    "inter-interval": "use gece with distance 'interval'",
+    "k-d tree": "use gece with a gamma",
+    "Mahalanobis distance": "use gece with distance 'mahalanobis'",
+    "Wilcox's variation ratio": "use vce with variation 'wilcox_variation_ratio'",
+    "IQV": "use vce with variation 'iqv'",
+    "recalibrate": "recalibrate",
+    "TemperatureScaling": "TemperatureScaling",
+    "isotonic regression": "IsotonicCalibration",
     "Likert": "decision.likert_error",
     "calibration gain": "recalibrate",
     "epistemic loss": "decompose",
@@ -129,8 +140,6 @@ def test_every_alias_is_its_metric_or_known_to_be_ambiguous() -> None:
         ("expected calibration", "ece"),
         ("slope", "cox_slope"),
         ("brier_score_lose", "brier"),
-        ("Platt scaling", "fott_platt"),
-        ("isotonic regression", "fott_isotonic"),
         ("bin count search", "drmsce_bcs"),
         ("nearest neighbours", "ece_knn"),
         ("LogSumExp", "lse_ece"),
@@ -156,6 +165,36 @@ def test_what_a_function_computes_is_answered_with_the_function(name: str) -> No
     assert callable(attrgetter(function)(cal))
     with raises(cal.errors.UnknownMetricError, "metric"):
         catalogue[name]
+
+
+PUBLIC = [getattr(cal, name) for name in dir(cal)]
+CALIBRATORS = [each.__name__ for each in PUBLIC if isinstance(each, type) and issubclass(each, Calibrator)]
+
+
+@pytest.mark.parametrize("calibrator", CALIBRATORS)
+def test_a_calibrator_is_known_by_its_name(calibrator: str) -> None:
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", calibrator).lower()
+    for name in (calibrator, spaced):
+        with pytest.raises(cal.errors.UnknownMetricError, match=f"in Python, it is {calibrator};"):
+            catalogue[name]
+
+
+def test_an_ambiguous_abbreviation_states_both_meanings() -> None:
+    with pytest.raises(cal.errors.AmbiguousMetricError) as caught:
+        catalogue["D-ECE"]
+    assert "differentiable ECE" in caught.value.remedy
+    assert "detection ECE" in caught.value.remedy
+    assert catalogue["DECE"] is cal.dece
+
+
+@pytest.mark.parametrize("name", [name for names in related()["options"].values() for name in names])
+def test_the_command_line_prints_the_whole_remedy_of_a_name_with_an_option(name: str, run: Run, tmp_path: Path) -> None:
+    (use,) = [use for use, names in related()["options"].items() if name in names]
+    (tmp_path / "rows.csv").write_text("label,prob\n0,0.2\n1,0.7\n", encoding="utf-8")
+    for command in (["metrics", name], ["evaluate", tmp_path / "rows.csv", "--metrics", name]):
+        code, _, err = run(*command)
+        assert code == 2
+        assert err.rstrip().endswith(f"is a metric with an option; use {use}")
 
 
 def test_two_words_are_a_name_in_their_order_only() -> None:

@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 import calibrant as cal
+from experiments.rendering import ROOT
 from experiments.reproductions import (
     entropic,
     entropic_images,
@@ -20,7 +21,7 @@ from experiments.reproductions import (
     entropic_tracker,
     entropic_verdicts,
 )
-from experiments.reproductions.study import Study, as_page
+from experiments.reproductions.study import RESULTS, Study, as_page, load
 from experiments.tests.sample import TELCO_CATEGORIES
 
 
@@ -72,6 +73,31 @@ def test_calibrated_mean_of_equation_15_is_that_of_drawn_labels_and_of_equation_
         error = found.null.std() / 20
         assert abs(entropic_images.expected(prob, form) - found.null.mean()) < 4 * error
     assert entropic_images.expected(prob, "true_vs_rest") > 0.1
+
+
+STORED = {row.what: row for part in load(RESULTS / "entropic.json").parts if part.key == "binary" for row in part.rows}
+
+
+@pytest.mark.parametrize("name", entropic_rows.FACTS["tabular"])
+def test_ecd_agrees_with_the_paper_as_far_as_the_page_claims(name: str) -> None:
+    score, critical, rejected = entropic_rows.FACTS["tabular"][name][2]
+    ecd, limit = STORED[f"{name}: ECD"], STORED[f"{name}: ECD, threshold"]
+    assert (ecd.published, limit.published) == (score, critical)
+    assert limit.ours == pytest.approx(critical, rel=0.12)
+    if name.endswith("none"):
+        assert rejected
+        assert ecd.note.startswith("H0 rejected in 10 of 10")
+    else:
+        assert abs(ecd.ours - score) <= 1.3 * ecd.spread
+
+
+def test_the_table_of_the_page_of_the_paper_is_that_of_the_results() -> None:
+    text = (ROOT / "docs" / "papers" / "entropic.md").read_text(encoding="utf-8").replace("\N{MINUS SIGN}", "-")
+    lines = [line.strip("| ").split(" | ") for line in text.partition("## Table 1, run again")[2].splitlines()]
+    numbers = [line[-4:] for line in lines if line[-1].startswith("0.")]
+    for name, shown in zip(entropic_rows.FACTS["tabular"], numbers, strict=True):
+        rows = (STORED[f"{name}: ECD"], STORED[f"{name}: ECD, threshold"])
+        assert shown == [f"{value:.4f}" for row in rows for value in (row.published, row.ours)], name
 
 
 def test_verdict_is_by_the_threshold_and_floor_keeps_probabilities_inside() -> None:

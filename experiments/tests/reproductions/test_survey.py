@@ -20,7 +20,7 @@ from experiments.reproductions import (
     survey_figures,
     survey_ranking,
 )
-from experiments.reproductions.study import Part, Study, as_page, data_folder
+from experiments.reproductions.study import RESULTS, Part, Study, Table, as_page, data_folder, load
 from experiments.reproductions.survey_data import answers, halves, read
 
 ROOT = Path(__file__).parents[3]
@@ -91,6 +91,20 @@ def test_true_errors_put_equal_scores_together() -> None:
     halved = np.where(drawn.y_prob < 0.5, 0.25, 0.75)
     by_hand = sum(abs(drawn.truth[halved == p].sum() - p * (halved == p).sum()) for p in (0.25, 0.75)) / len(drawn)
     assert survey_ranking.true_errors(halved, drawn.truth) == pytest.approx(by_hand)
+
+
+def test_the_stored_tables_list_the_catalogue() -> None:
+    parts = {part.key: part for part in load(RESULTS / "survey.json").parts}
+    listed = [str(line[0]).strip("`") for line in parts["properties"].tables[1].lines]
+    branches = [name.strip("` ") for line in parts["families"].tables[1].lines for name in str(line[3]).split(",")]
+    assert set(listed) == set(branches) == set(cal.catalogue)
+    assert len(listed) == len(branches) == parts["families"].rows[0].ours
+
+
+def test_a_cell_is_that_of_its_line_and_column() -> None:
+    table = Table(["", "`ece`"], [["`brier`", 0.45]])
+    assert table.cell("`brier`", "`ece`") == 0.45
+    assert table.cell("`brier`", "`mce`") == table.cell("`nll`", "`ece`") == ""
 
 
 def test_properties_are_measured() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -261,10 +261,17 @@ class SignificanceTable(Result):
         return {"correction": self.correction, "alpha": self.alpha, "results": self._rows(results)}
 
     def _rows(self, results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The fields of each result with its model and its adjusted p-value."""
+        """The fields of each result with its model, its adjusted p-value, and the verdict of that."""
         named = [{"model": model} for model in self.models] or [{} for _ in results]
-        each = zip(named, results, self.adjusted, strict=True)
-        return [{**name, **fields, "adjusted": adjusted} for name, fields, adjusted in each]
+        judged = [
+            # Critical values are those of each test by itself.
+            replace(result, pvalue=adjusted, critical_value=None, lower_critical_value=None)
+            for result, adjusted in zip(self.results, self.adjusted, strict=True)
+        ]
+        each = zip(named, results, judged, strict=True)
+        return [
+            {**name, **fields, "verdict": result.verdict, "adjusted": result.pvalue} for name, fields, result in each
+        ]
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = self._rows([result._fields() for result in self.results])

@@ -14,20 +14,6 @@ from .use_cases import related
 if TYPE_CHECKING:
     from .registry import Metric
 
-# Names of the literature for a metric with an option.
-WITH_OPTION = {
-    ("expected_observed_ratio", "form='observed_expected'"): (
-        "O/E",
-        "O/E ratio",
-        "observed expected ratio",
-        "observed to expected ratio",
-        "ratio of observed to expected",
-        "standardised mortality ratio",
-        "SMR",
-    ),
-    ("ece_em", "lens='top_label'"): ("top-1 ECE",),
-    ("gece", "distance='interval' and interval=(low, high)"): ("inter-interval distance",),
-}
 # A suggestion shares at least this fraction of its words, or of its letters, with an unknown name.
 WORDS, LETTERS = 0.3, 0.75
 NEAREST = 3
@@ -46,15 +32,18 @@ def metrics_named(name: str, metrics: Iterable[Metric]) -> list[Metric]:
 
 
 def function_named(name: str) -> str | None:
-    """The function that computes what has this name, if it is not a metric."""
+    """The function or the calibrator that has this name, if no metric has it."""
     wanted = plain(name)
-    return next((function for function, names in related()["functions"].items() if wanted in map(plain, names)), None)
+    for function, names in related()["functions"].items():
+        if wanted in map(plain, (function.rpartition(".")[2], *names)):
+            return function
+    return None
 
 
-def metric_with_option(name: str) -> tuple[str, str] | None:
-    """The metric and the option that compute what has this name, if an option is needed."""
+def metric_with_option(name: str) -> str | None:
+    """The metric with the option that has this name, if an option is needed."""
     wanted = plain(name)
-    return next((call for call, names in WITH_OPTION.items() if wanted in map(plain, names)), None)
+    return next((metric for metric, names in related()["options"].items() if wanted in map(plain, names)), None)
 
 
 def nearest(name: str, metrics: Iterable[Metric]) -> list[str]:

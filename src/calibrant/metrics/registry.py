@@ -42,7 +42,7 @@ from .names import function_named, metric_with_option, metrics_named, nearest
 from .properties import PROPERTIES
 from .references import reference_of
 from .signature import BIN_OPTIONS, build_signature, check_option, first_annotation, formula_options, rule_reader
-from .use_cases import use_cases
+from .use_cases import related, use_cases
 
 IdealFor = Literal["calibrated", "sure", "nothing"]
 SignOf = Literal["level", "confidence", "midpoint", "spread", "nothing"]
@@ -1024,25 +1024,24 @@ class Catalogue(Mapping[str, Metric]):
             return self._metrics[name]
         optional = metric_with_option(name)
         if optional is not None:
-            id, option = optional
-            raise UnknownMetricError(
-                "metric", f"{name!r} is an option of {id}, not a metric", f"use {id} with {option}"
-            )
+            raise UnknownMetricError("metric", f"{name!r} is a metric with an option", f"use {optional}")
         metrics = metrics_named(name, self._metrics.values())
-        if len(metrics) == 1:
+        meanings = related()["meanings"].get(name.upper()) or [
+            f"{m.id} ({m.reference.split(':')[0]}: {m.name})" for m in metrics
+        ]
+        if len(meanings) == 1:
             return metrics[0]
-        if not metrics and load("metrics"):
+        if not meanings and load("metrics"):
             return self[name]
-        if metrics:
-            listed = "; ".join(f"{m.id} ({m.reference.split(':')[0]}: {m.name})" for m in metrics)
+        if meanings:
             raise AmbiguousMetricError(
-                "metric", f"{name!r} is the name of {len(metrics)} metrics", f"use the id: {listed}"
+                "metric", f"{name!r} is the name of {len(meanings)} metrics", f"use the id: {'; '.join(meanings)}"
             )
         function = function_named(name)
         if function is not None:
             raise UnknownMetricError(
                 "metric",
-                f"{name!r} is not a metric; the function {function} computes it in Python",
+                f"{name!r} is not a metric; in Python, it is {function}",
                 "`calibrant metrics` lists all metrics",
             )
         near = nearest(name, self._metrics.values())

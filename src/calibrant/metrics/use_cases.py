@@ -28,7 +28,7 @@ def use_cases() -> dict[str, UseCase]:
 
 @cache
 def related() -> dict[str, dict[str, list[str]]]:
-    """Names of the literature that functions have (``functions``), and metrics to see beside a metric (``see_also``)."""
+    """Names of the literature that no metric has by itself (``functions``, ``options``, ``meanings``), and metrics to see beside a metric (``see_also``)."""
     return _read("related.toml")
 
 

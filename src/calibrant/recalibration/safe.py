@@ -51,7 +51,7 @@ class SafeCalibration(Calibrator):
     alpha : float, default 0.05
         Probability with which the overconfidence may exceed `tolerance`.
     tolerance : float, default 0.0
-        Largest admissible overconfidence: mean confidence minus accuracy.
+        Largest admissible overconfidence: mean confidence minus accuracy, or the entropic calibration difference in nats.
     bins : int, default 1
         Number of ranges of confidence, with equal numbers of rows, in each of which the overconfidence is bounded. With 1 it is bounded on
         average over all rows, where over- and underconfidence of different ranges cancel.
@@ -61,16 +61,17 @@ class SafeCalibration(Calibrator):
         Share of the rows on which the overconfidence is bounded; the others fit the calibrator.
     measure : {"confidence", "ecd"}, default "confidence"
         What is bounded: mean confidence minus accuracy, or the entropic calibration difference in nats, mean log loss minus mean entropy of
-        all probabilities, with a tolerance in nats and with ``shrinkage="temperature"`` only.
+        all probabilities. The latter requires ``shrinkage="temperature"``, takes all classes into account rather than the predicted one
+        alone, and counts an error by its log loss.
 
     Attributes
     ----------
     calibrator_ : Calibrator
         Calibrator fitted on the first part of the rows, before shrinkage.
     strength_ : float
-        Strength :math:`s` of the shrinkage, from 0 (none) to 1 (equal probabilities).
+        Strength :math:`s` of the shrinkage, from 0 (none) to 1 (equal probabilities), with ``measure="ecd"`` a multiple of 0.01.
     overconfidence_ : float
-        Mean confidence minus accuracy on the held-out rows, after shrinkage.
+        Mean confidence minus accuracy on the held-out rows, after shrinkage; their entropic calibration difference with ``measure="ecd"``.
     bound_ : float
         Upper confidence bound of the overconfidence, at the level 1 - `alpha`; with several bins the largest bound of a bin.
     cost_nll_ : float
