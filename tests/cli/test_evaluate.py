@@ -98,6 +98,14 @@ def test_named_columns(tmp_path: Path, run: Run) -> None:
     assert sure == pytest.approx(cal.ece(cal.Predictions(YES, SCORE, input="confidence")))
 
 
+def test_a_comma_inside_parentheses_belongs_to_an_expression(binary: Path, run: Run) -> None:
+    _, out, _ = run(
+        "evaluate", str(binary), "--prob", "least(greatest(p, 0.1), 0.9)", "--metrics", "brier,ece", "--json"
+    )
+    clipped = np.clip(SCORE, 0.1, 0.9)
+    assert values(out) == pytest.approx({"brier": cal.brier(YES, clipped), "ece": cal.ece(YES, clipped)})
+
+
 def test_where_and_by(binary: Path, run: Run) -> None:
     _, out, _ = run("evaluate", binary, "--json", "--metrics", "ece", "--where", "country = 'FR' AND p > 0.2")
     rows = (LAND == "FR") & (SCORE > 0.2)

@@ -56,7 +56,7 @@ def test_run_speaks_of_the_positive_class(tmp_path: Path, run: Run) -> None:
     assert headline(tmp_path) == cal.report(rows.y, rows.p, metrics="ece", recalibration=False).verdict.sentence
     assert headline(tmp_path).startswith("Overestimates the positive class: predicts ")
     for name, mean in (("mean predicted probability", rows.p.mean()), ("observed rate", rows.y.mean())):
-        cells = re.search(rf"{name} of the positive class +(\S+) +(\S+)", out)
+        cells = re.search(rf"{name} of the positive class +(\S+) +- +(\S+)", out)
         assert [float(cell) for cell in cells.groups()] == pytest.approx([mean] * 2, abs=1e-4)
 
 

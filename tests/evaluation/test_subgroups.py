@@ -179,7 +179,10 @@ def test_rows_without_labels_are_left_out_of_the_features():
     dropped = cal.find_subgroups(cal.Predictions(labels, score, missing="drop"), features=frame, max_features=1)
     apart = cal.find_subgroups(y[kept], score[kept], features=frame[kept], max_features=1)
     assert dropped == apart
-    assert dropped[0].mask.shape == (900,)
+    assert np.array_equal(dropped[0].mask[kept], apart[0].mask)
+    assert not dropped[0].mask[~kept].any()
+    p = cal.Predictions(labels, score, missing="drop")
+    assert cal.brier(p, where=dropped[0].mask) == cal.brier(y[kept], score[kept], where=apart[0].mask)
 
 
 @pytest.mark.parametrize("kind", ["unit", "counts"])

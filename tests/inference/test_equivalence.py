@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.errors import UndefinedMetricError
 
 RNG = np.random.default_rng(0)
 P = RNG.random(600)
@@ -11,7 +12,7 @@ Y = (RNG.random(600) < P).astype(int)
 
 
 @pytest.mark.parametrize(
-    "metric", ["cox_slope", "calibration_in_the_large", "l2ce_interval", "expected_observed_ratio"]
+    "metric", ["cox_slope", "calibration_in_the_large", "fixed_slope_intercept", "expected_observed_ratio"]
 )
 def test_the_hypothesis_is_rejected_where_both_limits_lie_within_the_tolerance(metric):
     ideal = cal.catalogue[metric].ideal
@@ -24,6 +25,12 @@ def test_the_hypothesis_is_rejected_where_both_limits_lie_within_the_tolerance(m
             assert found.rejected is rejected
             assert ("not shown" in found.verdict) is not rejected
             assert found.to_dict()["rejected"] is rejected
+
+
+@pytest.mark.parametrize("metric", ["l2ce_interval", "t_cal"])
+def test_an_interval_that_ignores_errors_inside_bins_shows_no_tolerance(metric):
+    with pytest.raises(UndefinedMetricError, match=metric):
+        cal.assess(Y, P, metric=metric, tolerance=0.02)
 
 
 def test_an_error_has_one_limit_and_ece_is_the_default():

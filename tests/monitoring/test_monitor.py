@@ -591,6 +591,8 @@ def test_a_row_of_next_year_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="when: 2027-01-06T00:00Z is after the latest accepted time"):
         monitor.update(None, [0.5], when="2027-01-06", ids=["future"], latest="2026-01-08")
     assert monitor.status().n == 240
+    with raises(InputError, "now"):
+        monitor.advance("2027-01-07", latest="2026-01-08")
     monitor.update(None, [0.5], when="2027-01-06", ids=["future"], latest=None)
     closed = monitor.status()
     assert [w.state for w in closed.windows] == ["waiting", "waiting", "open"]  # there are no labels to test

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.figures.base import diagonal, finish, legend
+from calibrant.figures.base import diagonal, finish
 from calibrant.figures.canvas import COLORS, PAPER_WIDTH, new_ax
 
 __all__ = ["COLORS", "OVER", "SETUP", "UNDER", "Rows", "extras_of", "legend", "rows", "shade", "square", "wide"]
@@ -18,6 +18,15 @@ __all__ = ["COLORS", "OVER", "SETUP", "UNDER", "Rows", "extras_of", "legend", "r
 OVER, UNDER = COLORS[5], COLORS[0]
 
 Floats = NDArray[np.float64]
+
+
+def legend(ax: Any, loc: str, **more: Any) -> None:
+    """A legend with each label once."""
+    handles, labels = ax.get_legend_handles_labels()
+    once = dict(zip(reversed(labels), reversed(handles), strict=True))
+    names = list(dict.fromkeys(labels))
+    ax.legend([once[name] for name in names], names, loc=loc, **more)
+
 
 # The data as shown on the index of the pages; run exactly as printed there.
 SETUP = """\

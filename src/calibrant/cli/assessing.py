@@ -215,7 +215,7 @@ def _check_gates(conditions: list[Condition], result: Comparison) -> list[Checke
             "high": difference.high,
             "pvalue": difference.pvalue,
         }
-        differences.append(Place(name, {"difference": fields}, word="model"))
+        differences.append(Place(f"{name} - {first}", {"difference": fields}, word="difference"))
     checked = []
     for each in conditions:
         checked += check([each], differences if each.name == "difference" else places)

@@ -33,6 +33,14 @@ from .wording import in_options
 
 EXIT_SET_ASIDE = 2
 
+latest_option = click.option(
+    "--latest",
+    metavar="TIME",
+    default="auto",
+    callback=lambda _context, _option, value: None if value == "any" else value,
+    help="Latest accepted time; by default one day after the time of this machine, 'any' for no limit.",
+)
+
 
 @options.command("init")
 @click.argument("store")
@@ -133,12 +141,7 @@ def init(store: str, **options: Any) -> None:
     metavar="NAME",
     help="Name of this delivery, for rows without ids; a delivery that is added twice counts once.",
 )
-@click.option(
-    "--latest",
-    metavar="TIME",
-    default="auto",
-    help="Latest time that a prediction may have; by default one day after the time of this machine, 'any' for no limit.",
-)
+@latest_option
 @options.label_option
 @options.score_options
 @options.by_option("Column with the group of each row; by default the one given to init.")
@@ -198,12 +201,13 @@ def labels(store: str, files: tuple[str, ...], fail_on: str, as_json: bool, **op
 @options.command("advance")
 @click.argument("store")
 @click.option("--now", metavar="TIME", required=True, help="Current time, such as 2026-03-09.")
+@latest_option
 @fail_option
 @options.json_option
 @options.debug_option
-def advance(store: str, now: str, fail_on: str, as_json: bool) -> None:
+def advance(store: str, now: str, latest: str | None, fail_on: str, as_json: bool) -> None:
     """Close and test the windows of STORE that have ended, without waiting for newer predictions."""
-    finish(Monitor.open(store).advance(now), fail_on, as_json)
+    finish(Monitor.open(store).advance(now, latest=latest), fail_on, as_json)
 
 
 def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update], fail_on: str, as_json: bool) -> None:
@@ -279,8 +283,6 @@ def add_predictions(opened: Monitor, file: str, options: dict[str, Any], *, labe
     """Add the predictions in a file by the options of ``monitor update``."""
     settings = opened.settings
     keywords = {name: options.pop(name) for name in ("delivery", "latest")}
-    if keywords["latest"] == "any":
-        keywords["latest"] = None
     _complete_columns(opened, options)
     if options["time"] is None and settings.rule.by_time:
         raise ArgumentError("--time", "is required for windows of time", "name the column of times")

@@ -66,7 +66,7 @@ class Subgroup(Result):
     pvalue : float
         P-value adjusted for the search.
     mask : ndarray of bool, shape (N,)
-        Which rows of the predictions belong to it.
+        Which of the rows that were passed belong to it; for `where`.
     """
 
     _hidden = ("mask",)
@@ -254,7 +254,8 @@ def find_subgroups(
     of those above it are removed from their rows, it must keep half of its evidence.
 
     ``"split"`` tests the null hypothesis that the outcomes of a subgroup follow its scores, with Bonferroni's correction for the subgroups
-    that are tested: the probability of any false subgroup is at most `alpha` whatever the search. ``"simulation"`` compares :math:`E - \ln N` with its
+    that are tested, so that the search cannot raise the probability of a false subgroup above `alpha`: exactly where the variance of the tested rows
+    is below 50, asymptotically (normal) above. ``"simulation"``, which is exact for any number of rows, compares :math:`E - \ln N` with its
     largest value in each search on simulated labels, :math:`p = (1 + \#\{b : \max_b \ge e\}) / (1 + B)`. The null hypothesis is that of
     calibration: a model that is wrong everywhere is wrong in every subgroup.
 
@@ -313,7 +314,7 @@ def find_subgroups(
     listed = []
     for candidate, part, (pvalue, limits) in zip(candidates, members, tests, strict=True):
         if pvalue <= alpha:
-            mask = space.mask(candidate.conditions, space.codes.T)
+            mask = p.in_all_rows(space.mask(candidate.conditions, space.codes.T))
             share = part.total / float(held_out[candidate.view].weight.sum())
             names = tuple(coded[space.feature[place]].name for place in sorted(candidate.conditions))
             where = space.name(candidate.conditions), names, views[candidate.view].lens, int(part.row_count)

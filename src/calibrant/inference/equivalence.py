@@ -10,10 +10,9 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.registry import Metric
 from ..util.checks import check_positive
 from ..util.results import Record, number
-from .intervals import CLOSED_FORM, Interval, interval
+from .intervals import CLOSED_FORM, Interval, interval, is_error
 
-# Intervals whose coverage is simulated; those of the bootstrap may be too short.
-PROVEN = (*CLOSED_FORM, "inversion")
+RELIABLE = (*CLOSED_FORM, "inversion")
 # With fewer resamples the limits of the inversion vary too much: with 200, 9% instead of 5% of errors at the tolerance were taken as smaller.
 LEAST_RESAMPLES = 999
 
@@ -130,10 +129,11 @@ def equivalence_test(data: Any, metric: Metric, tolerance: float, alpha: float, 
         )
         raise ArgumentError("tolerance", problem, "for example 0.02")
     limits: Interval = interval(data, metric=metric, level=1 - 2 * alpha, **keywords)
-    if limits.method not in PROVEN:
-        problem = f"has only a {limits.method} interval for these data, whose coverage is not proven"
+    # Intervals of the bootstrap may be too short, and asymptotic ones of squared errors are where most rows lie in one bin.
+    if limits.method not in RELIABLE or (limits.method == "asymptotic" and is_error(metric)):
+        problem = f"the {limits.method} interval can be too short for an equivalence test"
         raise UndefinedMetricError(
-            metric.id, problem, "use a metric with a one-event lens, or rows without soft labels"
+            metric.id, problem, "use another metric, a one-event lens, or rows without soft labels"
         )
     if limits.method == "inversion" and keywords.get("n_resamples", LEAST_RESAMPLES) < LEAST_RESAMPLES:
         problem = (

@@ -289,6 +289,25 @@ class Predictions:
         part.n = len(part.probs)
         return part
 
+    def in_all_rows(self, rows: Array) -> Array:
+        """Return a mask of the rows that were passed, of which some may be left out as missing.
+
+        Parameters
+        ----------
+        rows : numpy.ndarray of bool, shape (n,)
+            Mask of the rows of these predictions.
+
+        Returns
+        -------
+        numpy.ndarray of bool
+            Mask for `where`; rows that were left out are False.
+        """
+        if self.kept is None:
+            return rows
+        mask = np.zeros(len(self.kept), dtype=bool)
+        mask[self.kept] = rows
+        return mask
+
     def with_labels(self, labels: Array) -> Predictions:
         """Return the same predictions with other labels, such as simulated ones, without checking them.
 

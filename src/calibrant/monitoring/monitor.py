@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
@@ -507,22 +508,29 @@ class Monitor:
         kept = plan.kept + plan.rows - rows
         return Pruned(rows, windows, waiting, kept, before, before if dry_run else self._store.size(), dry_run)
 
-    def advance(self, now: Any) -> Update:
+    def advance(self, now: Any, *, latest: Any = "auto") -> Update:
         """Set the current time, at which windows close and horizons expire.
 
         Parameters
         ----------
         now : str or datetime
             Current time.
+        latest : str, datetime or None, default "auto"
+            Latest time that `now` may be, as of `update`.
 
         Returns
         -------
         Update
             Windows closed and tested, and the ``alarms`` raised.
+
+        Raises
+        ------
+        InputError
+            If `now` is after `latest`.
         """
         with self._store.write() as db:
             begun = len(db.events())
-            self._pass_time(db, now)
+            self._pass_time(db, now, latest)
             moved = settle(db, self.settings)
         return self._answer(Counter(), moved, begun)
 
@@ -532,9 +540,15 @@ class Monitor:
                 argument, "applies to windows of time, and these are counted in rows", f"drop {argument}"
             )
 
-    def _pass_time(self, db: Transaction, now: Any) -> None:
+    def _pass_time(self, db: Transaction, now: Any, latest: Any = "auto") -> None:
         self._require_time("now")
-        _advance(db, read_time(now, "now"))
+        clock, end = read_time(now, "now"), _latest_time(latest)
+        if clock > end:
+            problem = f"{time_text(clock)} is after the latest accepted time ({time_text(int(end))})"
+            raise InputError(
+                "now", problem, "later rows would be tested as they come; pass latest if the time is right"
+            )
+        _advance(db, clock)
 
     def status(self, *, last: int | None = 60, group: Any = None) -> MonitorStatus:
         """Return the current status.
@@ -916,16 +930,24 @@ def _is_repeated(db: Transaction, rows: Arrivals, delivery: str | None) -> bool:
 
 def _check_times(rows: Arrivals, latest: Any) -> None:
     """Raise for times to come, which would close all windows until then."""
-    if latest is None or rows.time is None:
+    if rows.time is None:
         return
-    tomorrow = int(time.time() * SECOND) + read_duration("1d", "latest")
-    end = tomorrow if latest == "auto" else read_time(latest, "latest")
+    end = _latest_time(latest)
     ahead = rows.time > end
     if ahead.any():
         row = int(np.argmax(ahead))
-        problem = f"{time_text(int(rows.time[row]))} is after the latest accepted time ({time_text(end)})"
+        problem = f"{time_text(int(rows.time[row]))} is after the latest accepted time ({time_text(int(end))})"
         remedy = "correct the time, drop the row, or pass latest if the time is right"
         raise InputError("when", problem, remedy, row=row, count=int(ahead.sum()))
+
+
+def _latest_time(latest: Any) -> float:
+    """The latest accepted time, by default a day after that of the machine."""
+    if latest is None:
+        return math.inf
+    if latest == "auto":
+        return int(time.time() * SECOND) + read_duration("1d", "latest")
+    return read_time(latest, "latest")
 
 
 def _advance(db: Transaction, clock: int) -> None:

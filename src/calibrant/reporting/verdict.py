@@ -89,11 +89,14 @@ class Tested:
     least_pvalue: float = 0.0
     null_distribution: str = ""
     reason: str = ""
+    count: int = 1
+    """Number of tests for which the p-value is adjusted."""
 
     @property
     def chance(self) -> str:
         assert self.pvalue is not None
-        return pvalue_clause(self.pvalue, self.least_pvalue)
+        adjusted = f", adjusted for {self.count} tests" if self.count > 1 and self.pvalue > ALPHA else ""
+        return pvalue_clause(self.pvalue, self.least_pvalue) + adjusted
 
 
 def judge(
@@ -203,7 +206,9 @@ def _tested(views: list[View], lens: str, seed: int) -> Tested:
         which = f"for each of {len(results)} {'cuts' if lens == 'ordinal' else 'classes'}, with Bonferroni correction"
     pvalue = combine_pvalues([each.pvalue for each in results], "bonferroni")
     least = len(results) * best.least_pvalue
-    return Tested(lens, best.statistic, pvalue, least, f"{remark('test')}, {which}; {best.null_distribution}")
+    return Tested(
+        lens, best.statistic, pvalue, least, f"{remark('test')}, {which}; {best.null_distribution}", count=len(results)
+    )
 
 
 def _mean(view: View, outcome: str) -> Mean:

@@ -100,13 +100,24 @@ def find_columns(
     others = [name for name in scores if name not in grouping]
     if stated:
         option, name = stated[0]
-        spec = [part.strip() for part in name.split(",")]
+        spec = _expressions(name)
         if not any("*" in part for part in spec):
             return label, positive_last(match_columns(existing, spec, option), name)
         # A pattern refers to scores, so the label is excluded even if its name matches.
         return label, positive_last(_without_twins(match_columns(others, spec, option)), name)
     # Groups by the score itself, such as p/4, where no other column is a score.
     return label, positive_last(_usual_scores(others, existing, dashes, scores), "")
+
+
+def _expressions(names: str) -> list[str]:
+    """Comma-separated columns and expressions; a comma inside parentheses is part of its expression."""
+    parts: list[str] = []
+    for part in names.split(","):
+        if parts and parts[-1].count("(") > parts[-1].count(")"):
+            parts[-1] += f",{part}"
+        else:
+            parts.append(part)
+    return [part.strip() for part in parts]
 
 
 def usual_labels(existing: list[str], columns: Columns) -> list[str]:
