@@ -574,8 +574,9 @@ class _Refits:
             for place, statistic in enumerate(self.statistics):
                 if statistic.has_limits:
                     low[place], high[place] = self._normal_limits(corrected, place, statistic.transform)
-            points = slice(len(self.statistics), None)
-            low[points], high[points] = self._curve_limits(corrected, points)
+            if self.has_curve:
+                points = slice(len(self.statistics), None)
+                low[points], high[points] = self._curve_limits(corrected, points)
         return low, high
 
     def _normal_limits(self, corrected: Floats, place: int | slice, transform: Transform = None) -> Floats:
@@ -589,8 +590,6 @@ class _Refits:
 
     def _curve_limits(self, corrected: Floats, points: slice) -> tuple[Floats, Floats]:
         """Limits of the curve that lie nowhere inside those of Wilson, since near 0 and 1 curves of resamples hardly vary."""
-        if not self.has_curve:
-            return np.empty(0), np.empty(0)
         low, high = self._normal_limits(corrected, points)
         view = views_of(self.predictions, "binary")[0]
         assert isinstance(view, View)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
-from ..views.view import Block, VectorView, View
-from .base import MODELS_PARAMETERS, Diagram, Floats, finish
+from ..views.view import VectorView, View
+from .base import MODELS_PARAMETERS, Diagram, finish
 from .canvas import PAPER_WIDTH, Axes, new_ax
 from .labels import shorten
 from .models import NAME_LETTERS, model_named, model_series, read_models, read_predictions
@@ -100,15 +98,13 @@ def entropy_diagram(
     >>> round(shown["flat"].entropy, 3), shown["sure"].entropy
     (0.693, 0.0)
     """
+    from scipy.special import entr
+
     models = []
     for name, p in read_predictions("entropy_diagram", read_models(y_true, y_prob, sample_weight, pos_label)).items():
         vector, top = views_of(p, "canonical")[0], views_of(p, "top_label")[0]
         assert isinstance(vector, VectorView)
         assert isinstance(top, View)
-        entropy = np.maximum(vector.each_row(_entropy_of), 0.0)
+        entropy = vector.each_row(lambda block: entr(block.probs).sum(axis=1))
         models.append(ModelEntropy(name, vector.mean(entropy), top.mean(top.raw_outcome), top.mean(top.score)))
     return EntropyDiagram(tuple(models))
-
-
-def _entropy_of(block: Block) -> Floats:
-    return -np.where(block.probs > 0, block.probs * np.log(np.where(block.probs > 0, block.probs, 1)), 0).sum(axis=1)

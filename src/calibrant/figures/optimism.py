@@ -107,13 +107,5 @@ def optimism_diagram(validation: InternalValidation) -> OptimismDiagram:
         raise ArgumentError("validation", "has no curve", "it has one for two classes")
     curve = validation.curve
     event = "the event" if isinstance(validation.event, (bool, int, float)) else str(validation.event)
-    return OptimismDiagram(
-        curve.score,
-        curve.apparent,
-        curve.corrected,
-        curve.low,
-        curve.high,
-        curve.mean_error,
-        validation.method,
-        event,
-    )
+    curves = curve.score, curve.apparent, curve.corrected, curve.low, curve.high
+    return OptimismDiagram(*curves, curve.mean_error, validation.method, event)

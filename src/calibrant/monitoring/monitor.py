@@ -943,11 +943,9 @@ def _check_times(rows: Arrivals, latest: Any) -> None:
 
 def _latest_time(latest: Any) -> float:
     """The latest accepted time, by default a day after that of the machine."""
-    if latest is None:
-        return math.inf
     if latest == "auto":
         return int(time.time() * SECOND) + read_duration("1d", "latest")
-    return read_time(latest, "latest")
+    return math.inf if latest is None else read_time(latest, "latest")
 
 
 def _advance(db: Transaction, clock: int) -> None:

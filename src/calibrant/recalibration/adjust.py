@@ -22,8 +22,6 @@ from .softmax_regression import minimised, softmax
 
 Prior = float | Sequence[float]
 STEPS, TOLERANCE = 10_000, 1e-10
-# Relative deviation of the mean from the observed rate above which clipping is reported.
-CLIPPED_MEAN = 0.05
 
 
 class UnlabelledCalibrator(Calibrator):

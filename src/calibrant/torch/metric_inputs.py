@@ -126,7 +126,7 @@ def fault_error(faults: list[int], first: int, input: str) -> CalibrantError:
     problem = f"{total} invalid {'row' if total == 1 else 'rows'} ({causes})"
     if first == NEVER:
         problem += ", on another process or from merge_state"
-    place: dict[str, Any] = {"row": _row(first), "count": total}
+    place: dict[str, Any] = {"row": None if first == NEVER else first, "count": total}
     if label:
         return LabelError("target", problem, "pass ignore_index to skip rows", **place)
     if group:
@@ -135,7 +135,3 @@ def fault_error(faults: list[int], first: int, input: str) -> CalibrantError:
         "check the output of the model" if input == "logit" or nan == total else "use input='logit' if these are logits"
     )
     return ProbabilityError("preds", problem, remedy, **place)
-
-
-def _row(first: int) -> int | None:
-    return None if first == NEVER else first
