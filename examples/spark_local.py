@@ -1,7 +1,7 @@
 """Evaluate and recalibrate predictions in a Spark DataFrame, on a single machine.
 
 The script starts Spark in local mode, creates a DataFrame of predictions in eight partitions, computes its sketches, checks that they are
-identical to those of a single process, and applies a calibrator to the column. It needs `pip install 'calibrant[spark]'` and Java 17; otherwise it
+identical to those of a single process, and applies a calibrator to the column. It needs `pip install '.[spark]'` in a clone and Java 17; otherwise it
 prints a message and exits.
 
     python examples/spark_local.py

@@ -194,7 +194,7 @@ def test_size_with_twenty_metrics_and_fifty_groups(reports: dict[str, Report]) -
     assert len(charts.groups) == 50
     assert charts.left_out == ()
     page = render_report(replace(with_metrics(reports["binary"], 20), charts=charts))
-    assert len(page.encode()) < 1_250_000
+    assert len(page.encode()) < 1_200_000
 
 
 def test_without_charts_there_is_a_page_without_scripts(reports: dict[str, Report]) -> None:

@@ -54,6 +54,8 @@ def test_every_form_has_the_table_and_answers_nothing_automatically(
 ) -> None:
     monkeypatch.setattr(html, "_drawing_library", lambda: "")  # bundling takes seconds
     page, text, data = found.to_html(), found.to_markdown(), json.loads(found.to_json())
+    assert not {"accuracy", "guarantee"} & set(data["provenance"]["parameters"])
+    assert "coverage" not in found.charts.lenses[0].charts
     heads = re.findall(r"<h2[^>]*>([^<]*)</h2>", page)
     assert (heads[0], heads[-1]) == ("Reliability diagram", "Methods and provenance")
     assert "measures of the validation</summary>" in page

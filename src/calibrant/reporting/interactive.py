@@ -126,7 +126,7 @@ def interactive(
     def series(name: str, view: View, *, whole: bool = True, main: bool = False) -> Series:
         charts = view_charts(view, rule, level, seed if main else None, whole=whole)
         if main:
-            charts |= {**_coverage(source, level), **(clinical or {})}
+            charts |= clinical or _coverage(source, level)
         means = view.mean(view.score), view.mean(view.raw_outcome)
         kind = "class" if view.lens.startswith("class:") else view.lens
         return Series(name.removeprefix("class:"), kind, view.total, *means, float(ece(view)), charts)

@@ -62,7 +62,8 @@ class Settings:
 
     def parameters(self) -> dict[str, Any]:
         """The settings that the provenance of a report states."""
-        names = ("level", "n_resamples", "recalibration", "accuracy", "guarantee")
+        threshold = () if self.purpose == "clinical" else ("accuracy", "guarantee")
+        names = ("level", "n_resamples", "recalibration", *threshold)
         purpose = {} if self.purpose is None else {"purpose": self.purpose}
         return {
             "metrics": [metric.id for metric in self.metrics],
