@@ -19,7 +19,7 @@ def objective(entry: Any, logits: Tensor, y: Tensor) -> float:
 
 def test_training_goes_down_with_every_loss() -> None:
     pytest.importorskip("sklearn")
-    seeds = [0, 1]
+    seeds = [0]
     tasks = [losses.breast_cancer(seed) for seed in seeds]
     rows = torch.stack([task.x for task in tasks])
     for entry in losses.ENTRIES:

@@ -145,6 +145,7 @@ def test_groups_are_called_as_they_are_written(
     assert all(f"\n{name} " in out for name in names or values)
 
 
+@pytest.mark.usefixtures("quick_windows")
 @pytest.mark.parametrize(("values", "labels"), [(("no", "yes"), ("No", "YES")), (("0", "1"), ("false", "true"))])
 def test_monitors_know_classes_and_groups_however_they_are_spelt(
     tmp_path: Path, run: Run, values: tuple[str, str], labels: tuple[str, str]

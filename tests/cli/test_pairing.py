@@ -19,6 +19,7 @@ N = 400
 OLD = RNG.random(N)
 YES = (RNG.random(N) < OLD).astype(int)
 NEW = np.clip(OLD + RNG.normal(0, 0.02, N), 0.001, 0.999)
+QUICK = ("--metrics", "brier", "--no-recalibration")
 IDS = np.array([f"{i:04d}" for i in range(N)])
 
 
@@ -37,7 +38,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def difference(run: Run, *arguments: Any) -> dict[str, Any]:
-    code, printed, errors = run("report", *arguments, "--metrics", "brier", "--out", "-", "--as", "json")
+    code, printed, errors = run("report", *arguments, *QUICK, "--out", "-", "--as", "json")
     assert (code, errors) == (0, "")
     found: dict[str, Any] = json.loads(printed)["metrics"][0]["differences"][0]
     return found
@@ -63,7 +64,7 @@ def test_the_column_of_ids_can_be_named(run: Run, old: Path, tmp_path: Path) -> 
     other = write(tmp_path / "new.csv", order, NEW)
     for path in (old, other):
         path.write_text(path.read_text().replace("id,", "case,", 1))
-    code, _, errors = run("report", old, other, "--compare", "models", "--metrics", "brier", "--out", "-")
+    code, _, errors = run("report", old, other, "--compare", "models", *QUICK, "--out", "-")
     assert code == 2  # without ids the labels differ row by row
     assert "labels of 'old' and 'new' differ" in errors
     found = difference(run, old, other, "--compare", "models", "--id", "case")

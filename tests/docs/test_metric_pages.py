@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import re
+from functools import cache
 from xml.etree import ElementTree
 
 import numpy as np
@@ -36,6 +37,7 @@ SECTIONS = [
 
 
 METRICS = list(cal.catalogue.values())
+page_of = cache(maker.page)
 
 
 def outside_code(text: str) -> str:
@@ -93,7 +95,7 @@ def test_symbols_that_are_used_are_explained() -> None:
 
 @in_turn("metric", METRICS, lambda metric: metric.id)
 def test_page_has_all_its_parts(metric: cal.metrics.Metric) -> None:
-    page = maker.page(metric)
+    page = page_of(metric)
     assert [part for part in re.findall(r"^## (.*)$", page, re.MULTILINE) if part != "Notes"] == SECTIONS
     parts = dict(zip(*[iter(re.split(r"^## (.*)\n", page, flags=re.MULTILINE)[1:])] * 2, strict=True))
     head = page.split("\n## ")[0]
@@ -165,7 +167,7 @@ def test_the_table_of_properties_has_every_metric() -> None:
 
 def test_the_page_of_an_uncertain_metric_says_so_before_its_formula() -> None:
     for metric in METRICS:
-        above = maker.page(metric).split("## Formula")[0]
+        above = page_of(metric).split("## Formula")[0]
         assert ("The definition is less than certain, so the metric is not recommended: " in above) != metric.certain
 
 

@@ -287,11 +287,11 @@ def check_kills(folder: Path | Server, kills: int, seed: int, *more: str) -> Non
 
 def test_kill_9_loses_at_most_the_update_being_written(tmp_path: Path) -> None:
     """Rows are kept together with their out-of-distribution scores."""
-    check_kills(tmp_path, 20, 1, "ood")
+    check_kills(tmp_path, 10, 1, "ood")
 
 
 def test_kill_9_of_a_client_or_of_the_server_loses_at_most_the_update_being_written(postgres: Server) -> None:
-    check_kills(postgres, 3, 3)
+    check_kills(postgres, 2, 3)
 
 
 @pytest.mark.deep

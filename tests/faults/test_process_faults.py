@@ -21,7 +21,7 @@ COLUMNS = ("--label", "label", "--prob", "prob")
 COMMANDS = {
     "scan": ("scan", "rows.csv", *COLUMNS, "--out", "out.sketch"),
     "evaluate": ("evaluate", "book.xlsx", *COLUMNS),
-    "report": ("report", "rows.csv", *COLUMNS, "--out", "out.html"),
+    "report": ("report", "rows.csv", *COLUMNS, "--metrics", "brier", "--no-recalibration", "--out", "out.html"),
     "apply": ("apply", "calibrator.json", "book.xlsx", *COLUMNS, "--out", "out.csv"),
 }
 CALIBRANT = (sys.executable, "-m", "calibrant")

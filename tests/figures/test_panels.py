@@ -61,18 +61,22 @@ def test_an_overlay_tells_models_apart() -> None:
 
 
 def test_classes_are_shown_by_how_often_they_occur() -> None:
-    panels = classwise_panels(MANY.y_true, MANY.y_prob)
+    panels = classwise_panels(MANY.y_true, MANY.y_prob, level=None)
     often = np.bincount(MANY.y_true)
     assert list(panels.diagrams) == [f"class {k}" for k in np.argsort(-often, kind="stable")]
     direct = reliability_diagram((MANY.y_true == 2).astype(int), MANY.y_prob[:, 2])
     np.testing.assert_allclose(panels["class 2"].rate, direct.rate)
     weight = np.where(MANY.y_true == 0, 100.0, 1.0)
-    assert list(classwise_panels(MANY.y_true, MANY.y_prob, sample_weight=weight, show=1).diagrams) == ["class 0"]
+    assert list(classwise_panels(MANY.y_true, MANY.y_prob, sample_weight=weight, show=1, level=None).diagrams) == [
+        "class 0"
+    ]
     names = np.array(["a", "b", "c", "d"])
-    named = classwise_panels(cal.Predictions(names[MANY.y_true], MANY.y_prob, classes=list(names)), show=["d", "a"])
+    named = classwise_panels(
+        cal.Predictions(names[MANY.y_true], MANY.y_prob, classes=list(names)), show=["d", "a"], level=None
+    )
     assert list(named.diagrams) == ["d", "a"]
     assert named["a"].lens == "class:a"
-    kept = classwise_panels(MANY.predictions.take(MANY.y_true < 2), show=2)
+    kept = classwise_panels(MANY.predictions.take(MANY.y_true < 2), show=2, level=None)
     assert kept["class 1"].table.total == (MANY.y_true < 2).sum()
 
 

@@ -34,14 +34,14 @@ def test_values_are_those_of_the_metric() -> None:
 
 def test_the_spread_is_that_of_a_mean() -> None:
     low = 0.4 * P  # one bin's gap far from 0, so that its absolute value is no fold
-    shown = stability_diagram(Y, low, metric="ece", values=[1], n_resamples=300, rng=1)
+    shown = stability_diagram(Y, low, metric="ece", values=[1], n_resamples=120, rng=1)
     gap = low - Y
     assert shown.spread[0] == pytest.approx(gap.std() / np.sqrt(1500), rel=0.25)
     assert shown.high[0] - shown.metric_value[0] == pytest.approx(1.959964 * shown.spread[0], rel=1e-6)
-    counted = stability_diagram(cal.Predictions(Y, low, counts=np.full(1500, 4)), values=[1], n_resamples=300, rng=1)
+    counted = stability_diagram(cal.Predictions(Y, low, counts=np.full(1500, 4)), values=[1], n_resamples=120, rng=1)
     assert counted.spread[0] == pytest.approx(shown.spread[0] / 2, rel=0.25)
     weight = np.full(1500, 0.7)
-    same = stability_diagram(Y, low, sample_weight=weight, values=[1], n_resamples=300, rng=1)
+    same = stability_diagram(Y, low, sample_weight=weight, values=[1], n_resamples=120, rng=1)
     assert same.spread[0] == pytest.approx(shown.spread[0], rel=1e-9)
 
 

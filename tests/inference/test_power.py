@@ -184,19 +184,19 @@ def test_right_scores_are_rejected_as_often_as_the_level_says(test: str) -> None
 
 
 def test_metrics_without_a_formula_are_simulated() -> None:
-    found = power("ece", 400, deviation=0.15, repeats=60)
+    found = power("ece", 400, deviation=0.15, repeats=40)
     assert found.method == "simulated"
     assert found.power > 0.9
-    assert found == power("ece", 400, deviation=0.15, repeats=60)
-    want = stats.binomtest(round(found.power * 60), 60).proportion_ci(method="exact")
+    assert found == power("ece", 400, deviation=0.15, repeats=40)
+    want = stats.binomtest(round(found.power * 40), 40).proportion_ci(method="exact")
     assert found.low <= want.low + 1e-9  # scores that several data sets share can only widen it
     assert found.high >= want.high - 1e-9
 
 
 def test_a_simulated_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(power_analysis, "CLOSE", 0.06)
-    found = sample_size("ecce_mad", scores=[0.5], deviation=0.15, repeats=250)
-    again = power("ecce_mad", found.n, scores=[0.5], deviation=0.15, repeats=200, rng=1)
+    monkeypatch.setattr(power_analysis, "CLOSE", 0.1)
+    found = sample_size("ecce_mad", scores=[0.5], deviation=0.15, repeats=60)
+    again = power("ecce_mad", found.n, scores=[0.5], deviation=0.15, repeats=100, rng=1)
     assert again.low <= 0.8 + 0.03
     assert again.high >= 0.8 - 0.03
 
@@ -233,9 +233,9 @@ def test_power_of_an_equivalence_test_is_how_often_the_error_is_shown_to_be_smal
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """For calibrated scores the one-sided limits of the mean difference are those of two z-tests."""
-    simulated = power("calibration_in_the_large", 1000, deviation=0, scores=(2, 2), tolerance=0.03, repeats=400)
+    simulated = power("calibration_in_the_large", 1000, deviation=0, scores=(2, 2), tolerance=0.03, repeats=200)
     spread = math.sqrt(0.2 / 1000)
     exact = 2 * stats.norm.cdf(0.03 / spread - stats.norm.ppf(0.95)) - 1
     assert simulated.low - 0.02 < exact < simulated.high + 0.02
     monkeypatch.setattr(power_analysis, "CLOSE", 0.06)
-    assert sample_size("calibration_in_the_large", deviation=0, scores=(2, 2), tolerance=0.03, repeats=200).n > 1000
+    assert sample_size("calibration_in_the_large", deviation=0, scores=(2, 2), tolerance=0.03, repeats=100).n > 1000

@@ -107,7 +107,14 @@ def test_intervals_for_rows_have_label_noise_and_those_for_the_population_do_not
     assert rows.high - rows.low == pytest.approx(3.92 * np.hypot(recalibration, noise), rel=0.15)
 
 
-@pytest.mark.parametrize(("k", "about"), [(2, "rows"), (2, "population"), (4, "rows"), (4, "population")])
+@pytest.mark.parametrize(
+    ("k", "about"),
+    [
+        (2, "rows"),
+        (4, "population"),
+        *(pytest.param(*case, marks=pytest.mark.deep) for case in [(2, "population"), (4, "rows")]),
+    ],
+)
 def test_coverage_under_a_shift_of_the_scores(k: int, about: Any, deep: bool) -> None:
     rng, (runs, least) = np.random.default_rng(k), (80, 69) if deep else (30, 25)
 

@@ -282,7 +282,7 @@ def test_the_inverse_is_the_same_decision(input: str) -> None:
         low, high = (0.0, 1.0) if input == "prob" else (-60.0, 60.0)
         scores = np.sort(np.concatenate([np.linspace(low, high, 501), TWO.y_prob if input == "prob" else []]))
         calibrated = calibrator.apply(calibrator._read(scores))[:, 1]
-        for threshold in (0.0, 0.01, 0.3, 0.5, 0.9, 1.0, *calibrated[::100].tolist()):
+        for threshold in (0.0, 0.3, 1.0, *calibrated[::200].tolist()):
             raw = float(calibrator.inverse(threshold))
             assert ((scores >= raw) == (calibrated >= threshold)).all(), (name, threshold)
             if low < raw < high:

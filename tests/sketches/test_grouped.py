@@ -136,7 +136,7 @@ def test_headers_of_groups_are_those_of_their_rows() -> None:
     label, score, group, sketches = grouped_sketches(40, 25)
     for metrics in ("summary", "ece"):
         found = cal.evaluate(sketches, metrics=metrics).groups
-        for name in range(40):
+        for name in range(0, 40, 5):
             own = group == name
             header = cal.evaluate(label[own], score[own], metrics=metrics).header
             for field in dataclasses.fields(header):
