@@ -1,7 +1,5 @@
 """Shared by all tests, those beside experiments and benchmarks too: the `--deep` switch, a server, and the rules of messages."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import zlib

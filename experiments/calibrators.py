@@ -6,8 +6,6 @@ sets select and repeat them, and ``--auto`` repeats the choice of `recalibrate` 
 venn-abers added (missing packages are skipped and listed). The published predictions are outside the repository, in the folder CALIBRANT_DATA.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

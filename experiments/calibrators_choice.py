@@ -7,8 +7,6 @@ then that of its cross-validation. Settings outside their bands are marked, and 
 own generator, so that the number of processes changes nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math
@@ -72,7 +70,7 @@ def simulate_gains(setting: Setting, run: int) -> dict[str, list[float]]:
         }
 
 
-def true_gain(calibrator: cal.Calibrator, new: Simulation, loss: str) -> float:
+def true_gain(calibrator: cal.recalibration.Calibrator, new: Simulation, loss: str) -> float:
     """Mean reduction of the loss on new rows, with labels replaced by their true probabilities."""
     if isinstance(calibrator, METHODS["none"].calibrator):
         return 0.0

@@ -1,7 +1,5 @@
 """The page on calibrators and real predictions, from the numbers in calibrators.json."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from collections import Counter

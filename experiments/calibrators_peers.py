@@ -1,7 +1,5 @@
 """Calibrators of other packages, by the name of the same method in calibrant. Those for one score are fitted one-vs-rest."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.util

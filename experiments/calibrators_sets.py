@@ -4,8 +4,6 @@ Models are trained on 40 % of the rows; the others are split in half, for the fi
 fit of the stated size and 20,000 rows for the evaluation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path

@@ -4,8 +4,6 @@
 these are repeated, and ``--page`` writes the page alone. Losses are expectations over labels, from the true probabilities.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

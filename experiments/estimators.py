@@ -4,8 +4,6 @@
 continues there), writes estimators.json beside this file and docs/estimators.md; ``--small`` takes two runs, ``--page`` writes the page alone.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

@@ -5,8 +5,6 @@
 writes losses.json beside this file, and the table into docs/losses.md. It takes a few minutes on one core.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import statistics

@@ -5,8 +5,6 @@ predictions and the published numbers lie outside the repository, in the folder 
 is how each quantity is computed: two tables, from the words of a publication to a call of calibrant. The tests read them too.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

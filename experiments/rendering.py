@@ -1,7 +1,5 @@
 """The one renderer of pages: a template of pages/, filled with numbers and tables."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -6,8 +6,6 @@ goes on where a run was stopped, ``--page`` writes the page again from the resul
 alone, so that neither the number of processes nor the order of the work changes a result.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """Score distributions that are difficult for closed-form intervals: rare events, few grades, concentrated and confident scores, weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ generator, so that the number of processes changes nothing. The true value is th
 with the true probabilities as soft labels.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """The page of the simulations: size, power and coverage with their verdicts, from the rows of simulations.json."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from functools import cache

@@ -1,7 +1,5 @@
 """The design of the simulations: tests and their validity, distributions of scores, alternatives, and numbers of runs."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@
 a package that is installed, and ``python -m experiments.subgroups_peers collect FOLDER`` adds the shares to the stored results.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

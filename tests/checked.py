@@ -1,7 +1,5 @@
 """The tiny data sets, labels first, whose values the tests know from work by hand or in exact arithmetic."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

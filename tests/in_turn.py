@@ -1,7 +1,5 @@
 """Short tests of many values in one: a test of its own for each value costs several times what it checks."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import zlib

@@ -1,7 +1,5 @@
 """A process that ends while it writes: at a chosen number of bytes, or at a chosen step, never after a chosen time."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

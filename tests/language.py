@@ -1,7 +1,5 @@
 """The phrases that docs/language.md rejects, and a search for them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A PostgreSQL server in a temporary folder, reached by a socket there, and stopped at the end."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

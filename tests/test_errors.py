@@ -1,7 +1,5 @@
 """Errors and warnings: their parts, and their text in Python and on the command line."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 

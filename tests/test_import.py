@@ -1,7 +1,5 @@
 """Importing calibrant costs nothing, and using it loads only what the call needs."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Checking many values in one test: all are checked, and an error names its value."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

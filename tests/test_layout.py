@@ -1,7 +1,5 @@
 """The layout of the package: its 23 entries, no import cycle, and no file that nothing imports."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 `make test-minimal` runs it with the core dependencies alone, at the lowest versions allowed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from importlib.metadata import version

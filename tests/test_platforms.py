@@ -1,7 +1,5 @@
 """macOS and Windows, as far as Linux can tell: names that only POSIX has stand in guarded places, and commands work without them."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import json

@@ -1,7 +1,5 @@
 """Plug-ins: the example package, installed by pip without a network; modules and files of `--plugin`; plug-ins that fail."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """What a release rests on: one version everywhere, files of earlier versions, the two files of a build, the recipe and the site."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

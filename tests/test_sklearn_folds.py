@@ -1,7 +1,5 @@
 """Predictions of cross-validation folds, metrics over the folds, and calibration metrics in a grid search."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

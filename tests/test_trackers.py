@@ -1,7 +1,5 @@
 """Trackers: what is logged arrives in the local stores of MLflow, Weights & Biases and TensorBoard, and a logged calibrator predicts."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct

@@ -1,7 +1,5 @@
 """What the two papers say, and whether the numbers of each network show it: claims.toml has the sentences and the rules."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import tomllib

@@ -3,8 +3,6 @@
 python -m experiments.images.measure FOLDER [--seeds 5] [--out results.json]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math
@@ -43,7 +41,7 @@ SHARPER = 1.25
 """Calibrated logits are multiplied and divided by this to compare over- with underconfidence."""
 
 
-def calibrators(penalty: float, bins: int) -> dict[str, Callable[[], cal.Calibrator]]:
+def calibrators(penalty: float, bins: int) -> dict[str, Callable[[], cal.recalibration.Calibrator]]:
     """What is fitted to the validation images."""
     return {
         "temperature": lambda: cal.TemperatureScaling(input="logit"),
@@ -256,7 +254,7 @@ def measure_model(
     outputs: Sequence[store.Outputs],
     held: Any,
     labels: Any,
-    after: dict[str, Callable[[], cal.Calibrator]],
+    after: dict[str, Callable[[], cal.recalibration.Calibrator]],
     *,
     chance: bool,
 ) -> dict[str, list[dict[str, Any]]]:

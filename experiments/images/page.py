@@ -3,8 +3,6 @@
 python -m experiments.images.page [--results results.json] [--out docs/reproductions/images.md]
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import statistics

@@ -1,7 +1,5 @@
 """Outputs of trained networks in files: which there are, how they are written, and how they are read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 

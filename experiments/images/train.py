@@ -6,8 +6,6 @@ FOLDER of --data holds the four IDX files as published (Debian: package ``datase
 stored already are skipped, so that the command can be repeated until nothing is left. Only NumPy and PyTorch are needed.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import math

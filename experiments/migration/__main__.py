@@ -4,8 +4,6 @@
 tables from the stored values, and names of packages compare these only.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Calls of other packages and the equivalent calls of calibrant, from one file for each package in packages/."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path

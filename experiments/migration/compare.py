@@ -4,8 +4,6 @@ Packages that cannot be installed together run in interpreters of their own (ben
 comparisons as lines of JSON: ``python -m experiments.migration.compare --draws 0 netcal relplot``.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

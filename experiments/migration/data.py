@@ -3,8 +3,6 @@
 Draw 0 is what docs/migration.md describes; further draws have other rows and another number of them.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The public calibration functions of other packages, found in the installed packages, and those that calibrant does not answer."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import importlib

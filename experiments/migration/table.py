@@ -1,7 +1,5 @@
 """The tables of docs/migration.md, from the stored comparisons."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

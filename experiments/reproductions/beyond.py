@@ -1,7 +1,5 @@
 """What the papers leave open: recalibration for a target, power and rate of VCE with every measure of variation, and nonlinear trackers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from experiments.reproductions import beyond_targets, beyond_tracker, beyond_variation

@@ -1,7 +1,5 @@
 """Six calibrators judged by six targets on real predictions, with what each costs in log loss, and the choice of `recalibrate` for each target."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ECD and NEES of nonlinear trackers: a target that moves in a plane, seen by distance and direction, followed by an EKF and a UKF."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

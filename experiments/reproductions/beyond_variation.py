@@ -1,7 +1,5 @@
 """VCE with all eleven measures of variation: power against ECE and UCE under designed miscalibration, and its decay over rows and classes."""
 
-from __future__ import annotations
-
 from typing import Any, get_args
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sumler, Devlin, Maskell and Lane (2025): the entropic calibration difference, its tables and its relation to NEES."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from experiments.reproductions import entropic_images, entropic_tabular, entropic_tracker

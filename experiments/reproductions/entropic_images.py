@@ -1,7 +1,5 @@
 """Tables 2 and 3 with other networks: whole vectors and a temperature for CIFAR, confidences alone for ImageNet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The paper's network, 64 and 32 hidden nodes, trained for several seeds at once by batched products."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

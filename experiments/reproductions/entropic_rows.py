@@ -1,7 +1,5 @@
 """Adult income and Telco churn as numbers: categories spread out, numbers standardised, rows split by seed."""
 
-from __future__ import annotations
-
 import csv
 import tomllib
 from itertools import islice

@@ -1,7 +1,5 @@
 """Table 1 and figure 1: a small network on Adult income and Telco churn, bare and with two maps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Section 4.2: Gaussian ECD against NEES on a simulated target, followed by right and wrong Kalman filters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Scores, thresholds and verdicts as the paper gives them: T-Cal's bins for ECE and MCE, consistency resampling."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Calibration beyond the predicted class on real predictions: the k likeliest classes, groups, words, levels, and how stable it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

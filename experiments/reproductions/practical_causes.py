@@ -1,7 +1,5 @@
 """How the accuracy after a bias-corrected temperature depends on the rows of the fit, which the paper does not state."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The parts on accuracy, on the k likeliest classes, on words for probabilities, on groups of classes and levels of a hierarchy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pictures, drawn from means over splits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Numbers of several splits taken together: means, marks for what changed in all of them, and what is beyond chance."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

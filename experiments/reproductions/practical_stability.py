@@ -1,7 +1,5 @@
 """How far the error depends on the size of cells and on the number of rows: bootstrap means and intervals."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

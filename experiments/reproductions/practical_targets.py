@@ -1,7 +1,5 @@
 """Calibrators fitted to the event that is asked about (section 6): groups of classes, the most probable classes, a band of confidence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the sentences and claims of the page quote: practical_values.toml has their texts, filled here with measured numbers."""
 
-from __future__ import annotations
-
 import tomllib
 from functools import partial
 from pathlib import Path

@@ -4,8 +4,6 @@
 runs. ``--pages`` makes the pages again from the results that are there.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import sys

@@ -1,7 +1,5 @@
 """What a study gives: parts with text, rows of published and own values, tables and pictures; and the page made of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """The survey of calibration metrics (Lane 2025): its figures, its claims about bias and ranking, use cases, tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from experiments.reproductions import survey_bias, survey_cases, survey_families, survey_figures, survey_ranking

@@ -1,7 +1,5 @@
 """What the survey says of the number of rows that an error needs to be seen, tried where the true error is known."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

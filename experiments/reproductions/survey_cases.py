@@ -1,7 +1,5 @@
 """The five use cases of the survey's section 7.2: does the recommended metric do what the case needs?"""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

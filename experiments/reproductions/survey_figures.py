@@ -1,7 +1,5 @@
 """Figures 2 to 5 of the survey: calibration curve, reliability line, bars and roofs, on drawn and on real rows."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Do metrics agree which map is best? Spearman's correlation of their rankings, on real rows and on known truth."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Thompson and Desai on the variation calibration error: figures 1 to 3 again, and what the text claims, in numbers."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The pictures of the study of variation: errors against rows, and reliability diagrams."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

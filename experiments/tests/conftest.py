@@ -1,7 +1,5 @@
 """Where real predictions lie, and the sample that stands in for them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Tests that read real predictions read these where the real ones are absent, so t
 in checks.json are computed here in plain NumPy, without calibrant, as the published ones were by others.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every map on predictions that real models and people made: valid probabilities, columns in order, no loss that explodes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The comparison of estimators: truths against simulation and closed forms, the small form, what the page asks of the results."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

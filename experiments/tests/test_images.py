@@ -1,7 +1,5 @@
 """The study of networks for images: storage, ensembles, measures, and a page whose verdicts follow from its numbers."""
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import math

@@ -1,7 +1,5 @@
 """The page of the study of networks for images: made of its numbers, with verdicts that follow from them."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

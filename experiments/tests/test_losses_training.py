@@ -1,7 +1,5 @@
 """A small run of the experiment: every loss trains, and the table is made."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

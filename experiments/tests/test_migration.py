@@ -4,8 +4,6 @@ The long form draws other data sets and runs both packages: those of the develop
 environments that `make bench` makes.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import math

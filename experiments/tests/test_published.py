@@ -1,7 +1,5 @@
 """Numbers printed in papers, manuals and other packages' tests, from the predictions they were about."""
 
-from __future__ import annotations
-
 import functools
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The sample that stands in for real predictions: its numbers, computed without calibrant, are found again by every way to compute them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

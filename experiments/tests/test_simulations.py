@@ -1,7 +1,5 @@
 """The simulations run in their short form, do not depend on how they are shared out, and the page says what they gave."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

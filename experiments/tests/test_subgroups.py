@@ -1,7 +1,5 @@
 """The study of subgroups and certificates: no stored row contradicts a guarantee, and the page is that of the stored results."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

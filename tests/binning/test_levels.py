@@ -1,7 +1,5 @@
 """One bin per distinct score: definition, identities, sketches, every binned metric, errors and the command line."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

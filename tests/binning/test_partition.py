@@ -1,7 +1,5 @@
 """A k-d tree that is fitted once: its cells against a walk down the splits, and the errors that rest on them."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

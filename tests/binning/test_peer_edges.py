@@ -1,7 +1,5 @@
 """Edges in the arithmetic of other packages, interpolated quantiles, and edges of soft bins."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 from typing import Any

@@ -1,7 +1,5 @@
 """One browser for all pages, and the pages; where there is no browser, the tests say so by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

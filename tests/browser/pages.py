@@ -1,7 +1,5 @@
 """Reports for the browser: small, with every section filled, and with any name in every place."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Names from outside, sixty of them meant to do harm, change nothing in the page but its text."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """The report in a reader's hands: by keyboard, by mouse, on a phone, on paper and in the dark."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

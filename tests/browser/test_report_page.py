@@ -1,7 +1,5 @@
 """The report in a real browser: it opens without a network, and what the reader moves gives the library's numbers."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """The menu of versions of the documentation site, from a disk."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from pathlib import Path

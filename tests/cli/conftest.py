@@ -1,7 +1,5 @@
 """The command line as outside of continuous integration, for all its tests; and what they give to its standard input."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """``calibrant apply`` leaves the text and the types of the other columns as they were."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What stands in a file comes back as it was written: other columns of `apply`, groups of `--by`, names of classes."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import decimal

@@ -1,7 +1,5 @@
 """`calibrant assess`, `compare` and `evaluate --level --assess`: the library's numbers, gates, and a bar for terminals alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Which column belongs to which class: options, names of columns and calibrated columns never swap classes silently."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The configuration: where it is found, what it applies to, which value wins, and what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

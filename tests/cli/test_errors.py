@@ -1,7 +1,5 @@
 """Faults of the program and of the machine, help, the list of metrics, the demonstration, and lines of files in errors."""
 
-from __future__ import annotations
-
 import functools
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """`calibrant evaluate`: every kind of file, columns found and named, gates, exit codes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``calibrant export``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

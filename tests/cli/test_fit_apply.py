@@ -1,7 +1,5 @@
 """`calibrant fit`, `apply`, `select` and `run`: calibrators, calibrated rows, thresholds and reports from validation data."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Gates: the grammar of conditions, baselines, and their results for CI."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``--by``: several columns, quantiles, SQL expressions and combinations; intervals and p-values of each group."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

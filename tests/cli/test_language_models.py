@@ -1,7 +1,5 @@
 """Logs of language models on the command line: evaluate, fit, apply, select, report and run; what is not possible says so."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

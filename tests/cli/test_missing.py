@@ -1,7 +1,5 @@
 """``--drop-missing``: rows with missing values are counted in one error, or dropped and counted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

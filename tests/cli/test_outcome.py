@@ -1,7 +1,5 @@
 """The name of the outcome and the metadata on the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Outputs that cannot be written, or would replace an input, are an error before the work begins."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files of models are paired by the ids of their rows, and files of many rows are read as a stream for a report."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`calibrant report`: one file, several files, every form, and errors in one line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The summary of `calibrant run` for two classes, and without calibration methods."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from html import unescape

@@ -1,7 +1,5 @@
 """Output of a command makes room for itself: the progress bar goes before a line is printed."""
 
-from __future__ import annotations
-
 import pytest
 
 from calibrant.cli import screen

@@ -1,7 +1,5 @@
 """The generalised error on the command line: selected rows, size of the cells and distance."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which files are read as a stream: by what they hold, not by how small they are packed."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a newcomer meets: options given twice, outputs that cannot be written, files of other kinds, words of the command line."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

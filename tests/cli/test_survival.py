@@ -1,7 +1,5 @@
 """`calibrant survival`: the numbers of the library, groups, gates, and errors in the terms of the command."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Properties of every calibrator: probabilities, weights, counts, order of rows and columns, refits, names of classes, and errors."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What the numbers come in changes nothing: dtype, byte order, memory layout, lists, frames by column name, tensors."""
 
-from __future__ import annotations
-
 import random
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The entry of the catalogue: signature, documentation, plain values, threads, and keywords nobody knows."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math

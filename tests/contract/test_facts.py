@@ -1,7 +1,5 @@
 """The facts of each entry against computation: tests, use cases, sides of the ideal, alternative, range, proper, row means."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from typing import Any

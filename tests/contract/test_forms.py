@@ -1,7 +1,5 @@
 """What the numbers mean is said, and said in another way gives the same: Predictions, views, logits, confidence, multilabel."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

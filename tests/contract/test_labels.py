@@ -1,7 +1,5 @@
 """The spelling of the labels changes nothing: numbers of any type, names, categories, one-hot rows, shares."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Options at other values than their defaults: a value, an interval, a test, counts, sketches and the docstring obey each of them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin, get_type_hints

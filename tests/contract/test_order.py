@@ -1,7 +1,5 @@
 """Places carry no meaning: neither the order of the rows, nor that of the classes, nor one column instead of two."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -3,8 +3,6 @@
 Weights, order and tests of their own have files of theirs (test_weights, test_order, test_facts).
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """What the values mean: they keep to the declared range, reach the ideal exactly where they should, and nowhere else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

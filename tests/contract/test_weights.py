@@ -1,7 +1,5 @@
 """Weights: unit is none, zero is removed, counts are repeated rows, and only ratios of importance matter."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Costs, decision curves, words, routes, top-k answers and prudent bounds: checked values, identities, weights."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Coverage, selective risk and the areas under their curves: values checked by hand, literal definitions, ties, weights."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import pairwise, permutations

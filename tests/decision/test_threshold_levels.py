@@ -1,7 +1,5 @@
 """Thresholds of confidences with few levels are levels; coverage and risk of each; the guarantee holds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Thresholds with a guarantee: checked values, literal definitions, and simulations in which the guarantee must hold."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every decision function, and others of one event: counts are repeated rows, and the order of the rows changes nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sentences of the guides that hold a number or a rule, tried on data that could contradict them."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What README and docs show works: code blocks run, commands exist, links lead somewhere, and every metric has its page."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

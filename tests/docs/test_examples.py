@@ -1,7 +1,5 @@
 """Every script of examples/ runs alone in an empty folder, says what its page says it does, and writes only where it may."""
 
-from __future__ import annotations
-
 import io
 import re
 import runpy

@@ -1,7 +1,5 @@
 """What the guides say beyond their code: the right metrics for each use case, anchors that exist, and other packages' numbers."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Code, pages and messages are written in the terms of the field: no phrase that docs/language.md rejects."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The page of every metric: use, formula, strengths and limitations, parameters, an example with a figure, cost, and the paper."""
 
-from __future__ import annotations
-
 import inspect
 import io
 import re

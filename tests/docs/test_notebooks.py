@@ -6,8 +6,6 @@ dependency on half a dozen packages and processes, and check nothing more. What 
 notebook in the same way and stores its outputs.
 """
 
-from __future__ import annotations
-
 import ast
 import base64
 import contextlib

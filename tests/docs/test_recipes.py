@@ -1,7 +1,5 @@
 """The recipes: the guide shows the files as they are, and what a shell can run of them is run."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

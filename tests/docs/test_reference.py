@@ -1,7 +1,5 @@
 """The reference has every public name, once, as its docstring says, and its links lead somewhere."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections import Counter

@@ -3,8 +3,6 @@
 Claims of means are checked by enumeration of all outcomes of a few rows, which is exact; claims of order by simulation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import product

@@ -1,7 +1,5 @@
 """Every new call of the upgrade page runs, every old call raises an error that names the new one, or Python's own, and names are where it says."""
 
-from __future__ import annotations
-
 import functools
 import operator
 import re

@@ -1,7 +1,5 @@
 """clinical.summary: definitions in plain loops, weights, groups, and data at the edge."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

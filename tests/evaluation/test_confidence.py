@@ -1,7 +1,5 @@
 """confidence_summary against NumPy and a slow definition: weights, ties, two and many classes, and where it appears in `evaluate`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

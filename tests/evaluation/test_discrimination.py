@@ -1,7 +1,5 @@
 """AUROC and average precision against scikit-learn: ties, weights, text labels, several classes, and where they are undefined."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

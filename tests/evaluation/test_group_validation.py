@@ -1,7 +1,5 @@
 """Validation by centre: each estimate against plain loops, centres that cannot be used, weights, frames and errors."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """Intervals and p-values of groups: Holm over all groups of a metric, the worst groups first."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

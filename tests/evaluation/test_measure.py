@@ -1,7 +1,5 @@
 """evaluate, its header, groups and views; recommend."""
 
-from __future__ import annotations
-
 import json
 from operator import attrgetter
 from typing import Any
@@ -397,7 +395,7 @@ def test_all_values_come_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatc
         done.append(("value", self.id))
         return measure(self, *given, **words)
 
-    def infer(self: Inference, what: str, result: cal.Result, *rest: Any) -> tuple[dict[str, Any], str]:
+    def infer(self: Inference, what: str, result: Any, *rest: Any) -> tuple[dict[str, Any], str]:
         done.append(("drawn", result.metric))
         return {}, ""
 

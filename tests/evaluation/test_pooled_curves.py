@@ -1,7 +1,5 @@
 """The pooled calibration curve of centres: each curve and each pooled point by their parts, the bands, and the figure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Studies over seeds: values, tests by scipy, resumption after an interruption, and every error."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The summary of evaluate: six lines, with groups, sketches, weights and gates."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

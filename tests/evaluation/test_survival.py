@@ -1,7 +1,5 @@
 """Time to event at a horizon: slow definitions, identities, derivatives by differences, unfriendly data, and coverage."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """Closed testing of updates of a risk model: each likelihood ratio by a slow independent fit, the sequence, the calibrators, the level."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

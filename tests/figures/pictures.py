@@ -1,7 +1,5 @@
 """What tests of pictures share: an ax, its PNG, its visible texts, and whether any of them overlap or are too small."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

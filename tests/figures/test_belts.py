@@ -1,7 +1,5 @@
 """The GiViTI belt: bounds against a search over the likelihood, ranges against the diagonal, the picture against its data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

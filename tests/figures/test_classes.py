@@ -1,7 +1,5 @@
 """Pictures of many classes (top k, groups of classes): data against counting, pictures against data; and what all pictures keep to."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

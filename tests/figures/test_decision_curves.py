@@ -1,7 +1,5 @@
 """Decision curves: net benefit against counting, intervals against standard errors, weights against repeated rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

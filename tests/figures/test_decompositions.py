@@ -1,7 +1,5 @@
 """The plane of miscalibration and discrimination: terms of the decomposition, and lines of equal score."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The cumulative path, the variation and the uncertainty diagram, against brute force and their metrics."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

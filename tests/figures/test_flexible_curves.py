@@ -1,7 +1,5 @@
 """The flexible calibration curve: the curve behind `ici`, its variance against the whole smoothing matrix, coverage, pictures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

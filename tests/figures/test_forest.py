@@ -1,7 +1,5 @@
 """Forest plots: what is drawn is what was estimated, and 4, 30 and 100 centres are readable."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

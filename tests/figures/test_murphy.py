@@ -1,7 +1,5 @@
 """The Murphy diagram: elementary scores against counting, the area against the Brier score, the picture against its data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

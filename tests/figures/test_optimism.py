@@ -1,7 +1,5 @@
 """The calibration curve of an internal validation as a figure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Several reliability diagrams at once: each is the single one, and the panels show what they hold."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

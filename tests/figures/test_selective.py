@@ -1,7 +1,5 @@
 """The risk-coverage picture: its data against brute force and exact distributions, and the picture against its data."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The stability picture: values against the metric itself, the region against its definition, the picture against its data."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The calibration curve at a horizon: the curve, the band, the risk groups, and the picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Write one file of each kind into a folder named after the version; later versions must open them (tests/test_release.py)."""
 
-from __future__ import annotations
-
 import gzip
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """assess: values checked by hand, exact nulls by enumeration, shared draws, and every metric on every kind of data."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Calibration bands and combined p-values: literal definitions, coverage, weights and errors."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

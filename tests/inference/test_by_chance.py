@@ -1,7 +1,5 @@
 """The value expected by chance: the mean of the null distribution, simulated, enumerated or in closed form."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

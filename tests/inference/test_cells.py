@@ -1,7 +1,5 @@
 """Rows counted in cells before drawing: the distribution is that of rows, wherever the scores lie."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Intervals of intercept, slope and E/O: definitions by hand, weights, clusters, no events, errors and coverage."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """compare: pairs are of the same rows, and what is infinite is not tested."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of continuous forecasts: closed-form tails, slow loops, simulated levels, and every error."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

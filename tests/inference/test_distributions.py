@@ -1,7 +1,5 @@
 """Distribution functions of cumulative differences, against their series in fifty digits and simulated paths."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

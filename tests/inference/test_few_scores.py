@@ -1,7 +1,5 @@
 """Few distinct scores and rare events: default tests hold their level, and labels are simulated per distinct score."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

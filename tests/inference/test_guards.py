@@ -1,7 +1,5 @@
 """Asymptotic null distributions are used only where they are accurate, also with confident scores and weights."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

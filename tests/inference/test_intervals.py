@@ -1,7 +1,5 @@
 """interval and compare: values checked by hand, resampling schemes and errors."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

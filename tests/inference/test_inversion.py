@@ -1,7 +1,5 @@
 """Intervals of errors by inversion of their test: the lower limit and the test agree, thin cells, shapes of deviations."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

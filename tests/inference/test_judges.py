@@ -1,7 +1,5 @@
 """The rate that a judge and few gold labels give: formulas, unbiasedness, coverage, sample sizes, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values on all resamples of one score per row are those on one resample after the other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Multinomial recalibration: gains in likelihood, two classes as logistic recalibration, invariances, degenerate data."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

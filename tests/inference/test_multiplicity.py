@@ -1,7 +1,5 @@
 """e-BH and the p-to-e calibrator: their definitions, known values, and the false discovery rate under dependence."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

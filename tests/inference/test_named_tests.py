@@ -1,7 +1,5 @@
 """The named tests of regression, kernel and grade statistics: checked values, slow definitions, distributions by enumeration."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

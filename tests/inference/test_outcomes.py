@@ -1,7 +1,5 @@
 """What a test may conclude from: every outcome in the form that the metric reads, both sides, rows not chosen by their labels."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random-effects pooling: against plain loops over the restricted likelihood, identities, and coverage by simulation."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

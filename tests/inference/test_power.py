@@ -1,7 +1,5 @@
 """Power and sample size: published numbers of rows, formulas against simulation, distributions of scores and errors."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

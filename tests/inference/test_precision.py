@@ -1,7 +1,5 @@
 """Sample sizes by precision: formulas against plain integrals, widths against simulated validation studies."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """P-values of up to 12 rows against enumeration by hand, tails that are counted apart, and outcomes without a value."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Replicates depend on the seed and their number alone, and their counts have the distribution of drawn rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

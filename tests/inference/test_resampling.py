@@ -1,7 +1,5 @@
 """Resamples: counts stand for repeated rows, groups stay whole, and many resamples at once are the same as one by one."""
 
-from __future__ import annotations
-
 import warnings
 from threading import Event, Thread
 from typing import Any

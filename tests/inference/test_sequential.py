@@ -1,7 +1,5 @@
 """E-values: exact means over all outcomes, predictable alternatives, a literal isotonic curve, and errors."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys

@@ -1,7 +1,5 @@
 """Values on all resamples at once are those of one resample after the other."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

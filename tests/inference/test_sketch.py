@@ -1,7 +1,5 @@
 """Sketch: the same bits in any order and for any split, and what every score metric reads from it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

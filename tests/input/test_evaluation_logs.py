@@ -1,7 +1,5 @@
 """Logs of Inspect and HELM in their formats, made by code: choices with token log probabilities, confidences, and damaged ones."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Groups of rows by columns, quantiles, SQL expressions, and their combinations, from frames, mappings and arrays."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Warnings about input that is in order and yet looks like a mistake; and data that are in order, of which nothing is said."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager

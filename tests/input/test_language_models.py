@@ -1,7 +1,5 @@
 """Logs of language models: made by code in the formats of lm-evaluation-harness and of OpenAI, whole and damaged."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """Missing values: what is missing, the one error that counts it, and rows that are dropped from all arguments together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

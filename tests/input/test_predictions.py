@@ -1,7 +1,5 @@
 """Predictions: every spelling of labels and probabilities becomes the same checked arrays."""
 
-from __future__ import annotations
-
 import math
 import sys
 from typing import Any

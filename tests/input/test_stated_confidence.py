@@ -1,7 +1,5 @@
 """Stated confidences: what is clear is converted, and everything else is an error that names it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Logs with a row per prediction and a further row per event, and groups of several columns in every function that has them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """gece_db: nothing is left on average where labels follow the probabilities, by enumeration, and its chance level otherwise."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Calibration of continuous estimates: written values, a slow loop with explicit inverses, weights, and every refusal."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """decompose: checked values, sums and signs, weights, and two slow computations in exact arithmetic."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

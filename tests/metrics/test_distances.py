@@ -1,7 +1,5 @@
 """Distances of gece, and the deviation and interval that come with t_cal."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

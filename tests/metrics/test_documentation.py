@@ -1,7 +1,5 @@
 """The docstring of every metric: signature, sections, formula, and an example whose printed value holds."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 import json

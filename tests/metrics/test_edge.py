@@ -1,7 +1,5 @@
 """Scores of 0 and 1 in coefficients of logistic recalibration: the interval of a shift, and warnings."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The fast Gauss transform is the sum over all pairs, also where it is small."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

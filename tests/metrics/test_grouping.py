@@ -1,7 +1,5 @@
 """The grouping loss against slow definitions, exact enumeration of discrete features, a peer's tree, and simulated levels."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from typing import Any

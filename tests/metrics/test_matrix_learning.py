@@ -1,7 +1,5 @@
 """The learned matrix: the conditions of its optimum, matrices that are recovered, and feedback that is refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Forecasts by mixtures and particles: densities and entropies in closed form, by integration, and what cannot be read."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names: all of the survey of calibration metrics, ambiguous ones, and suggestions for names that no metric has."""
 
-from __future__ import annotations
-
 import json
 import re
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Measures that other packages have: identities, exact values, and the size of their tests."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The catalogue and its entries: looking up, searching, declaring, printing, pickling."""
 
-from __future__ import annotations
-
 import gc
 import math
 import os

@@ -1,7 +1,5 @@
 """skill_score: written values, every form of the reference, and what has no skill to speak of."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Measures of variation, functions of the user as measures, and the debiased variation calibration error with its test."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

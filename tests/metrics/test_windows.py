@@ -1,7 +1,5 @@
 """Windows of neighbouring rows with weights of any range, against their definition in fractions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -49,7 +49,8 @@ def test_a_monitor_withdraws_a_certificate_with_the_window(tmp_path: Path) -> No
     rng = np.random.default_rng(2)
     reference = cal.inference.make_calibrated(4000, rng=0)
     certificate = cal.certify(reference.y_true, reference.y_prob)
-    monitor = cal.Monitor.create(tmp_path / "m.db", reference=(reference.y_true, reference.y_prob), every="1d")
+    data = (reference.y_true, reference.y_prob)
+    monitor = cal.Monitor.create(tmp_path / "m.db", reference=data, every="1d", n_resamples=49)
     assert monitor.check_certificate(certificate).valid
     for day in range(1, 15):
         p = rng.uniform(0.1, 0.6, 200)

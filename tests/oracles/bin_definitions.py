@@ -1,7 +1,5 @@
 """Slow, exact forms of the binned metrics of one score: partly binned, over many partitions, signed, debiased, tests."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import pairwise

@@ -4,8 +4,6 @@ Each function takes labels, the probabilities of each row (of the second class a
 probabilities of each row, or of the first eight. They follow the docstrings of the calibrators; nothing of the package is imported.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Random small problems that press where metrics break: ties, scores on edges and one step beside them, sure forecasts, weights."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How many bins the data bear, and bins of equal area, written out: every number of bins is tried by cutting anew."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

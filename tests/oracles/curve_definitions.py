@@ -1,7 +1,5 @@
 """Slow forms of the coefficients and test statistics of fitted curves: likelihoods climbed with thirty digits, matrices in Fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

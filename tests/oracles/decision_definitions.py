@@ -3,8 +3,6 @@
 Rows are pairs of a label and the probabilities of all classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import comb

@@ -5,8 +5,6 @@ doubles: where one has to be made (1 - p for the other class of two, a sum of tw
 the exact value, because that is the number which is compared with an edge.
 """
 
-from __future__ import annotations
-
 import struct
 from fractions import Fraction
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Slow forms of the kernel density metrics: double loops over rows in fifty digits, and plain sums on the grid."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

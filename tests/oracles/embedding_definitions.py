@@ -1,7 +1,5 @@
 """Slow forms of the kernel errors of whole distributions: double loops over rows, every weight and every pair written out."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Slow forms of the errors of fitted maps: rows laid out one by one, dense matrices, general optimisers."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction

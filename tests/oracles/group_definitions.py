@@ -1,7 +1,5 @@
 """Slow, exact forms of the metrics over groups, features, cells of the simplex, and blocks of pooled neighbours."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cache

@@ -3,8 +3,6 @@
 Nothing but the definition of a metric is used: its value for every possible labelling of a few rows, or its value for each row alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction

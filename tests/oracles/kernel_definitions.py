@@ -1,7 +1,5 @@
 """Slow forms of the kernel regression metrics: double loops over rows in fifty digits, and quadrature for the integral."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Slow forms of the metrics that look at rows near each other: double loops over rows, counts written out as rows."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

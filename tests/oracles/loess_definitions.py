@@ -1,7 +1,5 @@
 """Slow forms of the indices of fitted curves: row by row as in R's sources, with general solvers of SciPy where a fit is sought."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

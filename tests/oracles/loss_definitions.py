@@ -1,7 +1,5 @@
 """Slow, exact forms of the pointwise losses and of the comparisons of sums over all rows."""
 
-from __future__ import annotations
-
 import math
 import sys
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Slow forms of the metrics over pairs of scores and of those without bins: double sums, pieces between zeros, linear programs."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

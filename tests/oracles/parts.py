@@ -1,7 +1,5 @@
 """What the slow definitions share: one value over several questions, several numbers of bins, infinities."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import wraps

@@ -1,7 +1,5 @@
 """Slow, exact forms of soft and overlapping bins: memberships to fifty digits, windows row by row."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from mpmath import mp, mpf

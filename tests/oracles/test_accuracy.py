@@ -1,7 +1,5 @@
 """Where rounding could show: many rows with a tiny gap, weights in odd units, neighbouring doubles."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values of tiny data sets, worked out by hand or in exact arithmetic, to all the digits they were written with."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

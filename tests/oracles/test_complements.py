@@ -1,7 +1,5 @@
 """Probabilities within rounding of 1, given as logits or beside their complement: against many digits."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cumulative metrics against literal definitions in fractions, their limit distributions against mpmath, and their null by enumeration."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import groupby

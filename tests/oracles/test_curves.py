@@ -1,7 +1,5 @@
 """Fitted curves and their coefficients: printed values, identities, separation, and large data against small."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

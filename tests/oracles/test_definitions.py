@@ -1,7 +1,5 @@
 """Each public function against its definition written out in exact arithmetic."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

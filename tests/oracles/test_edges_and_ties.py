@@ -1,7 +1,5 @@
 """Scores on every edge and one step beside it, and every way in which the largest probability can tie, one by one."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from typing import Any

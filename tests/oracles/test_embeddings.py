@@ -1,7 +1,5 @@
 """Kernel errors of whole distributions: published values, identities, edges, and the fast forms against slow ones."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Kernel regression and kernel density metrics: checked values, identities, limits, and fast sums against slow ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

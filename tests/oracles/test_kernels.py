@@ -1,7 +1,5 @@
 """The compiled loops, their NumPy twins and the same loops as plain Python give the same bits."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from fractions import Fraction

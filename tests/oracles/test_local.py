@@ -1,7 +1,5 @@
 """Local metrics: checked values, identities, limits, and the fast paths against plain ones on many rows."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fitted curves and their indices: checked values, what they reproduce exactly, edges, and the fast forms against the slow ones."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

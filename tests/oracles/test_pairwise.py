@@ -1,7 +1,5 @@
 """Metrics over pairs of scores and those without bins: values checked by hand, identities, and the same at any size."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

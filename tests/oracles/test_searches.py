@@ -1,7 +1,5 @@
 """Pooled ties, the exact z of Spiegelhalter, and counted neighbours."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Subpopulations that `mcm` finds by itself, against slow forms that list the rows of each."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import combinations, product

@@ -1,7 +1,5 @@
 """Slow, exact forms of the metrics that read the whole vector: point metrics, variation calibration, the generalised error."""
 
-from __future__ import annotations
-
 import zlib
 from fractions import Fraction
 

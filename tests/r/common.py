@@ -1,7 +1,5 @@
 """The data sets and R's values of this folder (see README.md)."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Mapping

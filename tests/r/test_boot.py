@@ -1,7 +1,5 @@
 """Ends of bootstrap intervals from given replicates, against boot."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import gammaincinv
 

@@ -1,7 +1,5 @@
 """clinical.summary against rms::val.prob, pROC::ci.auc, stats::glm, prop.test and loess."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The table of docs/conventions.md on R: both numbers as printed, and the call that gives R's."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

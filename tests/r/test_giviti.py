@@ -1,7 +1,5 @@
 """The GiViTI calibration test against givitiR."""
 
-from __future__ import annotations
-
 from tests.r.common import Compute, compare, every_call
 
 # givitiR maximises the likelihood by glm with its default of 8 digits of the deviance.

@@ -1,7 +1,5 @@
 """Hosmer-Lemeshow tests against ResourceSelection, generalhoslem and the groups of Hmisc."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Intervals of intercept, slope, means and the ratio of observed to expected events against stats, MASS and survey."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

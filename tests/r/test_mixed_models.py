@@ -1,7 +1,5 @@
 """One-stage models of calibration by centre against lme4."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

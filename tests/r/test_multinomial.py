@@ -1,7 +1,5 @@
 """Multinomial recalibration against VGAM and nnet."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Validation by centre against glm, pROC and metafor."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Sample sizes by precision against R's pmvalsampsize; precision.json is written by precision.R."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

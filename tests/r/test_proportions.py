@@ -1,7 +1,5 @@
 """Intervals and tests of proportions, and isotonic regression, against stats and Hmisc."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

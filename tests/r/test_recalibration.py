@@ -1,7 +1,5 @@
 """Logistic recalibration against stats::glm, sandwich and survey."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

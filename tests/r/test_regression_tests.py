@@ -1,7 +1,5 @@
 """Wald tests of a parabola, Kolmogorov-Smirnov distances, bounds of rates and kernel regression against stats and sandwich."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ICI, E50, E90, Emax, ECI and flexible curves with limits of R's loess, lowess and restricted cubic splines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

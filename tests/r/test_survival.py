@@ -1,7 +1,5 @@
 """Time to event at a horizon against survival, riskRegression, survey and stats::loess."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """recalibrate: what helps is found, what does not is left alone, and gains are those of rows not seen."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import pairwise
 from pathlib import Path

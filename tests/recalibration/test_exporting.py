@@ -1,7 +1,5 @@
 """Exports of calibrators, evaluated where they will be used, against predict_proba; and the inverse and chains."""
 
-from __future__ import annotations
-
 import datetime
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Calibrators and frames: columns named after the classes are matched by name, all others by position."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Groups of rows: their names whatever type they come in, what is off is mended, and what is wrong is said."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Intervals of calibrated probabilities, against resamples written out and the Wald interval."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

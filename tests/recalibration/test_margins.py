@@ -1,7 +1,5 @@
 """Log-odds too large for a probability: margins in the hundreds, of which no map may lose any."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Calibrators register themselves: one class is known to recalibrate, to save and load, and to reports."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

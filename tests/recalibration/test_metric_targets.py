@@ -1,7 +1,5 @@
 """Calibrators chosen by a metric of all held-out rows, against cross-validation written out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Calibrators that other packages have too: definitions written out slowly, edge cases, coefficients and edges under one name."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Labels that do not exclude each other: one object gives what a calibrator of each label gives, also saved, applied and exported."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

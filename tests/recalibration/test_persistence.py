@@ -1,7 +1,5 @@
 """Saved maps: bit for bit, nothing but maps, nothing that runs, and the old file or the new one at any moment."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

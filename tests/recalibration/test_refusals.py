@@ -1,7 +1,5 @@
 """Errors and warnings of fit and predict: they use the names of their own arguments and name the class."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Safe recalibration: the guarantee simulated, the e-value by loops, its cost, random splits, files, and every error."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from pathlib import Path

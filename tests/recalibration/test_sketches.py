@@ -1,7 +1,5 @@
 """Recalibration of sketches, against that of the rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Calibrators of one event: groups of classes, the k most probable classes, bands of confidence; their definitions and held-out errors."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from fractions import Fraction

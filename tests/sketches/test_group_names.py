@@ -1,7 +1,5 @@
 """Names of groups: the same column is read as integers, floats, truth values, dates or text, and its groups are the same."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import json

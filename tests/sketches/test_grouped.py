@@ -1,7 +1,5 @@
 """Groups that are summed together have the bits of their rows alone, however the rows are divided and ordered."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

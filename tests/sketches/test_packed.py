@@ -1,7 +1,5 @@
 """Packed text files: a file that ends too early is an error, not fewer rows."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

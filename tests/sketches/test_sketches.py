@@ -1,7 +1,5 @@
 """Sketches: the same bits whatever the order, split, nesting or journey through bytes; and how far from the rows they can be."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import struct

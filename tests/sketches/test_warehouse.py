@@ -1,7 +1,5 @@
 """The query that fills a sketch in a warehouse: the bits of `Sketches.of` from every engine that runs here, and errors in place of wrong numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """PySpark's daemon with the imports of a task: the processes that it forks share them, where each would import them anew."""
 
-from __future__ import annotations
-
 import pandas  # noqa: F401
 import pyarrow  # noqa: F401
 from pyspark.daemon import manager

@@ -1,7 +1,5 @@
 """A standalone cluster: master and two workers as processes, a job by spark-submit, one worker killed; the same bits as in one process."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

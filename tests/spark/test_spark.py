@@ -1,7 +1,5 @@
 """On Spark: the same bits as in one process, whatever the partitions, retries and files; errors that name column and partition."""
 
-from __future__ import annotations
-
 import doctest
 import os
 import re

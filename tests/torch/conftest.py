@@ -1,7 +1,5 @@
 """One thread for tensors that are small: several only wait for each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Every loss with the options under which it is tried, and a batch to try it on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Collecting logits, evaluating a model over a loader, and abstaining: right numbers, everything left as it was, and what is refused."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Metric objects over several processes: the same bits as in one, also where one has no rows; an error, not a hang, where one dies."""
 
-from __future__ import annotations
-
 import os
 import time
 from datetime import timedelta

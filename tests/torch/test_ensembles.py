@@ -1,7 +1,5 @@
 """Ensembles and samples: moments against plain loops, everything restored, deterministic with a generator, and messages."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

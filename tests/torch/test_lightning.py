@@ -1,7 +1,5 @@
 """Metric objects and the callback in Lightning: logged once an epoch, the values of the library, and the figure in the logger."""
 
-from __future__ import annotations
-
 import re
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Losses in training: gradients, half precision, odd batches, and reductions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

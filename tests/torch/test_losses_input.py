@@ -1,7 +1,5 @@
 """Input and options that a loss cannot use."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Mixed batches: shares, boxes, and where they are drawn from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Losses under what torch does to functions: compiled, over several batches at once, gradients of gradients, in tiles; how often values are read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Losses beside the metrics of the same name, closed forms, brute force over rows, and torch's own."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

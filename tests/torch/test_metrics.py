@@ -1,7 +1,5 @@
 """Metric objects: the same bits as the library for the same probabilities, torchmetrics' verbs, and none of its faults."""
 
-from __future__ import annotations
-
 import copy
 import math
 import os

@@ -1,7 +1,5 @@
 """Metric objects where programs keep them, inside models, checkpoints, compiled functions and inference mode; and what they are made with."""
 
-from __future__ import annotations
-
 import copy
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Temperature scaling and order-preserving networks as modules: the numbers of the calibrator for arrays, kept, moved and exported."""
 
-from __future__ import annotations
-
 import io
 import math
 import os

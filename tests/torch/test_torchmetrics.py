@@ -1,7 +1,5 @@
 """Metric objects as metrics of torchmetrics: its collections, wrappers, state and numbers."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Blocks and threads change nothing but the time, and numba is loaded when the work done without it comes near its price."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Every query of DuckDB has the same limits."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

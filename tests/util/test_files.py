@@ -1,7 +1,5 @@
 """Writing leaves the old file or the new one; reading has limits and runs nothing."""
 
-from __future__ import annotations
-
 import io
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Tasks in several processes: the same results, warnings and errors as one after the other, and no process is left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Progress: a bar for whoever watches, once a loop has run for some time, and nothing otherwise."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

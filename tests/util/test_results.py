@@ -1,7 +1,5 @@
 """Every result is saved by one method, whose format the suffix gives."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

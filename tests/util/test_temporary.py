@@ -1,7 +1,5 @@
 """Temporary files end with their process, and those of a killed process with the next one."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The validation dossier: it fails if a formula changes by one part in a million, names the row, and is the same bytes each time."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

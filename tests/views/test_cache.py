@@ -1,7 +1,5 @@
 """What views keep for other outcomes of the same scores, and what simulated labels read of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """All classes as one event, and right and wrong predictions as selections."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

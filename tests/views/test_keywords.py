@@ -1,7 +1,5 @@
 """Unknown keywords are answered with what was probably meant; shared texts are inserted into docstrings."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

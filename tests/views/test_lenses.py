@@ -1,7 +1,5 @@
 """Every lens against a small example worked out by hand, for every kind of predictions."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

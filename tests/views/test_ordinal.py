@@ -1,7 +1,5 @@
 """Ordered classes: the cumulative probabilities P(Y <= k), their order, their rounding and their tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What users pass becomes predictions, views or sketches in one place."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

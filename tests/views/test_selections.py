@@ -1,7 +1,5 @@
 """Every selection against rows picked by hand, for every kind of predictions."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The study of what the papers leave open: it runs, and its filters agree with plain ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The study of the entropic calibration difference: it runs, its formulas hold, its page is that of its results."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

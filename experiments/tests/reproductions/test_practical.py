@@ -1,7 +1,5 @@
 """The study beyond the predicted class: its tables of classes, its own formulas, and what holds in the small form."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The study of the survey: its short form runs, its own formulas are right, and the page says what was found."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

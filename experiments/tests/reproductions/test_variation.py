@@ -1,7 +1,5 @@
 """The study of variation: drawing and sums against plain definitions, claims in the small form, the page."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

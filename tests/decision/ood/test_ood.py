@@ -1,7 +1,5 @@
 """Out-of-distribution scores, detectors and their evaluation: checked values, identities, other packages, errors."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Population values by quadrature: against written values, closed forms and slow integrals."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from typing import Any

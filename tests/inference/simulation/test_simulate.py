@@ -1,7 +1,5 @@
 """Simulated predictions: metrics tend to the known truth, seeds give the same bits, and bad arguments are named."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from typing import Any

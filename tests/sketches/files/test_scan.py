@@ -1,7 +1,5 @@
 """scan: files of every kind give the bits that rows in memory give; what is wrong with a file is named."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
