@@ -2,12 +2,13 @@
 
 `claims.toml` lists the statements: page, text, and a simulation of this file, a test, a proof or a citation. ``python -m experiments.claims`` runs the
 simulations and prints, for each number that a page states, the stated value, the simulated one and its Monte Carlo error; it exits with 1 if they differ by more
-than three errors and the tolerance of the claim. Run number i of a claim has its own generator, so that the number of processes changes nothing.
+than three errors and the tolerance of the claim. claims.json keeps what was simulated. Run number i of a claim has its own generator, so that the number of processes changes nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 import tomllib
@@ -16,6 +17,7 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ import calibrant as cal
 Rng = np.random.Generator
 Floats = NDArray[np.float64]
 Run = Callable[[Rng], dict[str, float]]
-LIST = Path(__file__).with_name("claims.toml")
+LIST, RESULTS = Path(__file__).with_suffix(".toml"), Path(__file__).with_suffix(".json")
 SIMULATIONS: dict[str, Run] = {}
 """Each gives the values of one run, whose means a page states."""
 
@@ -259,6 +261,67 @@ def safe_temperature(rng: Rng) -> dict[str, float]:
     return values
 
 
+@simulation
+def judges(rng: Rng) -> dict[str, float]:
+    """Whether `corrected_rate` covers the true rate, from few gold labels among 2000 judgements."""
+    values = {}
+    for rate, labelled in product((0.3, 0.02), (30, 100, 300)):
+        truth = rng.random(2000) < rate
+        gold = np.where(np.arange(2000) < labelled, truth, np.nan)
+        verdicts = {
+            "accurate": np.where(truth, rng.random(2000) < 0.85, rng.random(2000) < 0.15),
+            "lenient": np.where(truth, rng.random(2000) < 0.97, rng.random(2000) < 0.4),
+            "noise": rng.random(2000) < 0.5,
+            "marks": np.clip(np.round(rng.normal(5 + 2.5 * truth, 1.8)), 1, 10),
+        }
+        for name, method in product(verdicts, ("calibrated", "ppi")):
+            found = cal.inference.corrected_rate(verdicts[name], gold, method=method, rng=rng)
+            values[f"{name}, {method}, rate {rate:g}, {labelled} labels"] = found.low <= rate <= found.high
+    return values
+
+
+@simulation
+def new_centres(rng: Rng) -> dict[str, float]:
+    """Probability that the curve of a new centre lies in the prediction band of `pooled_curve`, between the outer deciles of the risks."""
+    from scipy.stats import norm
+
+    values = {}
+    for centres, least in ((5, 100), (10, 150)):
+        centre = np.repeat(np.arange(centres), rng.integers(least, 3 * least, centres))
+        risk = rng.beta(2, 5, len(centre))
+        odds = np.log(risk / (1 - risk))
+        shift, slope = rng.normal(0, 0.3, centres)[centre], rng.normal(1, 0.15, centres)[centre]
+        y = (rng.random(len(centre)) < _sigmoid(shift + slope * odds)).astype(int)
+        try:
+            band = cal.clinical.pooled_curve(cal.Predictions(y, risk, groups=centre), points=15)
+        except cal.errors.GroupError:
+            continue
+        low, high = np.quantile(risk, [0.1, 0.9])
+        x = np.log(band.score / (1 - band.score))
+        ends = [np.log(end / (1 - end)) for end in (band.prediction_low, band.prediction_high)]
+        inside = np.diff([norm.cdf((end - x) / np.hypot(0.3, 0.15 * x)) for end in ends], axis=0)[0]
+        values[f"{centres} centres"] = float(inside[(low <= band.score) & (band.score <= high)].mean())
+    return values
+
+
+@simulation
+def updates(rng: Rng) -> dict[str, float]:
+    """Whether `closed_test_update` changes a model of ten predictors more than it needs: not at all, or by an intercept."""
+    values = {}
+    for rows, intercept, shift in ((100, -1.0, 0.0), (300, -1.0, 0.0), (300, -3.2, 0.0), (1000, -2.2, 0.0), (300, -1.0, 0.7)):
+        x = rng.normal(size=(rows, 10))
+        odds = x @ np.repeat([0.4, 0.0], 5) + intercept
+        y = (rng.random(rows) < _sigmoid(odds + shift)).astype(int)
+        enough = ("none", "intercept")[: 1 + (shift > 0)]
+        for resamples in (0, 99) if intercept == -3.2 else (0,):
+            try:
+                chosen = cal.clinical.closed_test_update(y, _sigmoid(odds), features=x, n_resamples=resamples, rng=rng).chosen
+            except cal.errors.UndefinedMetricError:
+                continue
+            values[f"{rows} rows, intercept {intercept:g}, shift {shift:g}" + ", simulated" * bool(resamples)] = chosen not in enough
+    return values
+
+
 def one_run(name: str, run: int) -> dict[str, float]:
     """One simulated data set of a claim."""
     rng = np.random.default_rng([zlib.crc32(name.encode()), run])
@@ -293,7 +356,11 @@ def main() -> int:
                 continue
             print(f"{claim['page']}: {claim['text']}")
             stated = claim.get("values", {})
-            for key, (mean, error, runs) in means(name, chosen.runs or claim["runs"], pool).items():
+            found = means(name, chosen.runs or claim["runs"], pool)
+            stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+            stored[name] = {key: [round(mean, 4), round(error, 4), runs] for key, (mean, error, runs) in found.items()}
+            RESULTS.write_text(json.dumps(stored, indent=1) + "\n")
+            for key, (mean, error, runs) in found.items():
                 line = f"  {name}: {key} {mean:.4g} ± {error:.2g} ({runs} runs)"
                 if key in stated:
                     low, high = stated[key]

@@ -293,13 +293,22 @@ def estimate_performance(
         # A metric of the expected labels is far below those of drawn ones if it measures their noise, as calibration errors do.
         is_drawn = isinstance(metrics, Mapping) and about == "rows"
         value = float(values_of_sets[:, place].mean()) if is_drawn else formula(estimated)
-        values = (value, float(limits.low[place]), float(limits.high[place]))
-        if not np.isnan(values).any():
-            estimates.append(MetricEstimate(name, *values, formula(known_outcomes)))
-        elif metrics is not None:
-            raise UndefinedMetricError(name, "has no value in this window", "leave it out of metrics")
+        low, high = float(limits.low[place]), float(limits.high[place])
+        if math.isnan(value + low + high):
+            if metrics is not None:
+                raise UndefinedMetricError(name, "has no value in this window", "leave it out of metrics")
+            continue
+        if about == "population":
+            low, high = without_bias(low, high, value, values_of_sets[:, place])
+        estimates.append(MetricEstimate(name, value, low, high, formula(known_outcomes)))
     sizes = (float(each.copies.sum()) for each in (rows, old_rows))
     return PerformanceEstimate(tuple(estimates), about, method, level, *sizes)
+
+
+def without_bias(low: float, high: float, value: float, simulated: Floats) -> tuple[float, float]:
+    """The limits without the bias of the estimate, which the simulated values have twice; within these values."""
+    bias = float(np.nanmean(simulated)) - value
+    return max(low - 2 * bias, float(np.nanmin(simulated))), min(high - 2 * bias, float(np.nanmax(simulated)))
 
 
 # Input
