@@ -11,6 +11,7 @@ import json
 import math
 import re
 import sys
+import tomllib
 import zlib
 from functools import partial
 from pathlib import Path
@@ -25,21 +26,9 @@ from experiments.rendering import ROOT, markdown_table
 
 RESULTS = Path(__file__).with_suffix(".json")
 METRICS = ("accuracy", "auroc", "f1", "precision", "recall", "brier", "expected_cost")
-RUNS, RESAMPLES = 150, 200
+RUNS, RESAMPLES = 30, 200
 PAGE, LABELS = ROOT / "docs" / "monitor.md", ("accuracy", "AUROC", "F1", "precision", "recall", "Brier", "cost")
-# Name of the setting: rows of the reference data and of the window; classes, the parameters of a beta distribution or the mean of a feature that
-# the scores use too little; and those of the window.
-SETTINGS: dict[str, tuple[int, int, Any, Any]] = {
-    "200 reference rows, 50 rows": (200, 50, (2, 2), (2, 2)),
-    "500 reference rows, 200 shifted rows": (500, 200, (2, 2), (3, 1.5)),
-    "events of 5%, 200 rows": (1000, 200, (1, 19), (1, 19)),
-    "events of 1%, 200 rows": (1000, 200, (0.5, 50), (0.5, 50)),
-    "overconfident scores, 200 shifted rows": (500, 200, (2, 2, 2), (3, 1.5, 2)),
-    "4 classes, 200 shifted rows": (1000, 200, 4, -4),
-    "100 classes, 200 rows": (2000, 200, 100, 100),
-    "`density_ratio`, 300 rows": (1000, 300, {"mean": 0.0}, {"mean": 1.0}),
-    "`density_ratio`, 100 rows": (300, 100, {"mean": 0.0}, {"mean": 0.7}),
-}
+SETTINGS: dict[str, tuple[int, int, Any, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 def draw(rng: np.random.Generator, n: int, shape: Any) -> tuple[Any, Any, Any, Any]:
@@ -48,7 +37,7 @@ def draw(rng: np.random.Generator, n: int, shape: Any) -> tuple[Any, Any, Any, A
         feature, other = rng.normal(shape["mean"], 1, n), rng.normal(size=n)
         true, score = (1 / (1 + np.exp(0.5 - other - slope * feature)) for slope in (1.0, 0.3))
         return (rng.random(n) < true).astype(int), score, np.column_stack([1 - true, true]), feature[:, None]
-    if isinstance(shape, tuple):
+    if isinstance(shape, list):
         true = rng.beta(*shape[:2], n)
         odds = np.log(true / (1 - true)) * (shape[2] if len(shape) > 2 else 1)
         return (rng.random(n) < true).astype(int), 1 / (1 + np.exp(-odds)), np.column_stack([1 - true, true]), None
@@ -63,7 +52,9 @@ def costs(classes: int) -> Any:
     return (1 - np.eye(classes)) * np.where(np.arange(classes) == classes - 1, 5, 1)[:, None]
 
 
-def values_of(labels: Any, scores: Any, shares: Any, metrics: Any = METRICS, threshold: float = 0.5) -> dict[str, float]:
+def values_of(
+    labels: Any, scores: Any, shares: Any, metrics: Any = METRICS, threshold: float = 0.5
+) -> dict[str, float]:
     """The metrics of labels that may be shares of classes."""
     cost = costs(shares.shape[1])
     rows = performance.Rows.of(cal.Predictions.derived(labels, scores), threshold, cost)
@@ -100,7 +91,7 @@ def simulate(name: str) -> dict[str, list[float]]:
     seed = zlib.crc32(name.encode())
     metrics = ("accuracy", "brier", "expected_cost") if after == 100 else METRICS  # most classes are not in a window
     # Events are predicted above their rate in the reference data.
-    threshold = before[0] / (before[0] + before[1]) if isinstance(before, tuple) else 0.5
+    threshold = before[0] / (before[0] + before[1]) if isinstance(before, list) else 0.5
     labels, scores, shares, _ = draw(np.random.default_rng(seed), 20_000 if before == 100 else 200_000, after)
     truth = values_of(labels, scores, shares, metrics, threshold)
     runs = []
@@ -132,17 +123,12 @@ def streams(folder: Path) -> dict[str, dict[str, list[float]]]:
     probs, y, subject = probs / probs.sum(axis=1, keepdims=True), data["labels"], data["subject"]
     old = subject % 2 == 0
     subjects = [(y[subject == s], probs[subject == s]) for s in np.unique(subject[~old])]
-    results["subjects of MMLU, Llama 3.1 8B"] = compare((y[old], probs[old]), subjects)
-    results["the same, subjects in random halves"] = compare(*halves(y, probs))
-    return results
-
-
-def halves(y: Any, probs: Any) -> tuple[Any, list[Any]]:
-    """Half of the questions as reference data, and windows of 200 of the others."""
+    results["subjects of MMLU after other subjects"] = compare((y[old], probs[old]), subjects)
     order = np.random.default_rng(0).permutation(len(y))
     known, new = np.split(order, [len(y) // 2])
     parts = [new[a : a + 200] for a in range(0, len(new) - 199, 200)]
-    return (y[known], probs[known]), [(y[rows], probs[rows]) for rows in parts]
+    results["questions at random"] = compare((y[known], probs[known]), [(y[rows], probs[rows]) for rows in parts])
+    return results
 
 
 def compare(reference: Any, windows: list[Any]) -> dict[str, list[float]]:
@@ -151,7 +137,7 @@ def compare(reference: Any, windows: list[Any]) -> dict[str, list[float]]:
     targets = [values_of(labels, scores, np.eye(known.k)[labels]) for labels, scores in windows]
     return summed_up(
         [
-            compared(known, cal.Predictions.derived(*window), {"rows": own})
+            compared(known, cal.Predictions.derived(*window), {"rows": own}, n_resamples=RESAMPLES)
             for window, own in zip(windows, targets, strict=True)
         ]
     )
@@ -162,9 +148,8 @@ def main(arguments: list[str]) -> None:
     stored = json.loads(RESULTS.read_text())
     if arguments:
         stored["streams"] = streams(Path(arguments[1]))
-    for name in () if arguments else SETTINGS:
-        stored["simulated"] |= {name: simulate(name)}
-        RESULTS.write_text(json.dumps(stored, indent=1) + "\n")
+    else:
+        stored["simulated"] = {name: simulate(name) for name in SETTINGS}
     RESULTS.write_text(json.dumps(stored, indent=1) + "\n")
     PAGE.write_text(filled(PAGE.read_text(), stored))
 
@@ -174,8 +159,9 @@ def filled(page: str, stored: dict[str, Any]) -> str:
 
     def table(match: re.Match[str]) -> str:
         part, about = match[1].split()
+        keys = [f"{about} {metric}" for metric in METRICS]
         lines = [
-            [name, *(share_text(row.get(f"{about} {metric}")) for metric in METRICS)]
+            [name, *(share_text(*row[key]) if key in row else None for key in keys)]
             for name, row in stored[part].items()
         ]
         return f"<!-- {match[1]} -->\n{markdown_table([part, *LABELS], lines, len(METRICS))}\n"
@@ -183,11 +169,8 @@ def filled(page: str, stored: dict[str, Any]) -> str:
     return re.sub(r"<!-- (\w+ \w+) -->\n(?:\|.*\n)*", table, page)
 
 
-def share_text(found: list[float] | None) -> str:
+def share_text(share: float, n: int) -> str:
     """A share in percent, with its Monte Carlo error."""
-    if found is None:
-        return ""
-    share, n = found
     return f"{100 * share:.0f} ± {100 * math.sqrt(max(share * (1 - share), 1 / n) / n):.0f}"
 
 
