@@ -233,9 +233,8 @@ def new_centres(rng: Rng) -> dict[str, float]:
     for centres, least in ((5, 100), (10, 150)):
         centre = np.repeat(np.arange(centres), rng.integers(least, 3 * least, centres))
         risk = rng.beta(2, 5, len(centre))
-        odds = np.log(risk / (1 - risk))
         shift, slope = rng.normal(0, 0.3, centres)[centre], rng.normal(1, 0.15, centres)[centre]
-        y = (rng.random(len(centre)) < expit(shift + slope * odds)).astype(int)
+        y = (rng.random(len(centre)) < expit(shift + slope * np.log(risk / (1 - risk)))).astype(int)
         band = cal.clinical.pooled_curve(cal.Predictions(y, risk, groups=centre), points=15)
         low, high = np.quantile(risk, [0.1, 0.9])
         x = np.log(band.score / (1 - band.score))

@@ -289,7 +289,7 @@ def estimate_performance(
         # A metric of the expected labels is far below those of drawn ones if it measures their noise, as calibration errors do.
         is_drawn = isinstance(metrics, Mapping) and about == "rows"
         value = float(values_of_sets[:, place].mean()) if is_drawn else formula(estimated)
-        low, high = float(limits.low[place]), float(limits.high[place])
+        low, high = (float(end[place]) for end in limits)
         if math.isnan(value + low + high):
             if metrics is not None:
                 raise UndefinedMetricError(name, "has no value in this window", "leave it out of metrics")
@@ -339,8 +339,8 @@ def predictions_of(view: View, argument: str) -> Predictions:
     if not view.n:
         raise UndefinedMetricError("estimate_performance", f"{argument} has no rows", "wait for more data")
     source: Any = "confidence" if view.lens == "top_label" else "prob"
-    counts = view.weights.astype(np.int64)
-    return Predictions.derived(view.outcome.astype(np.int64), view.score, counts=counts, input=source)
+    outcome, counts = view.outcome.astype(np.int64), view.weights.astype(np.int64)
+    return Predictions.derived(outcome, view.score, counts=counts, input=source)
 
 
 class Rows(NamedTuple):
