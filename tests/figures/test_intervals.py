@@ -1,4 +1,4 @@
-"""Pictures of ranges of confidence and of entropy: their data against counting and scipy, the pictures against their data."""
+"""Pictures of ranges of confidence: their data against counting, the pictures against their data."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.decision.likert import likert_error
-from calibrant.figures.entropy import entropy_diagram
 from calibrant.figures.intervals import interval_error_diagram
 
-from .pictures import assert_same, new_axes
+from .pictures import assert_same
 
 SIM = cal.inference.make_miscalibrated(
     800, warp=cal.inference.simulation.temperature(1.7), distribution=[0.3] * 6, rng=2
@@ -64,18 +63,3 @@ def test_intervals_need_not_cover_and_sketches_serve() -> None:
     assert shown["model"].error[1] == pytest.approx(cal.smece(Y, P, where=top >= 0.9))
     sketch = interval_error_diagram({"all": cal.Sketch.of(Y, P)})
     assert_same(sketch["all"].rows, interval_error_diagram(Y, P)["model"].rows)
-
-
-# Entropy
-
-
-def test_entropy_is_that_of_scipy() -> None:
-    from scipy.stats import entropy
-
-    shown = entropy_diagram(Y, MODELS, sample_weight=WEIGHT)
-    found = shown["plain"]
-    assert found.entropy == pytest.approx(np.average(entropy(P, axis=1), weights=WEIGHT))
-    assert found.accuracy == pytest.approx(np.average(P.argmax(axis=1) == Y, weights=WEIGHT))
-    assert found.confidence == pytest.approx(np.average(P.max(axis=1), weights=WEIGHT))
-    ax = shown.plot(new_axes()[0])
-    assert_same([bar.get_width() for bar in ax.patches], [model.entropy for model in shown.models])

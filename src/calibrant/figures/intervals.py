@@ -6,15 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision.likert import _outside, read_bands
+from ..decision.likert import read_bands
 from ..errors import ArgumentError
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
@@ -35,7 +34,7 @@ from .models import (
 )
 from .styling import plots
 
-COLUMNS = ("rows", "mean_score", "rate", "outside", "error")
+COLUMNS = ("rows", "mean_score", "rate", "error")
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,6 @@ class IntervalErrors:
     rows: Floats
     mean_score: Floats
     rate: Floats
-    outside: Floats
     error: Floats
     overall: float
 
@@ -96,7 +94,7 @@ class IntervalDiagram(Diagram):
         return f"Interval errors ({self.metric}, {self.lens}; all rows: {overall})"
 
     @plots
-    def plot(self, ax: Any = None, *, show: Literal["error", "outside"] = "error", **style: Any) -> list[Axes]:
+    def plot(self, ax: Any = None, **style: Any) -> list[Axes]:
         """Plot two panels: the error in each interval, and its number of rows.
 
         Parameters
@@ -107,7 +105,6 @@ class IntervalDiagram(Diagram):
             Calibration error of the rows in the interval, or distance of their observed rate from the interval, which
             is what matters if the interval is communicated as a word.
         """
-        check_choice(show, "show", ("error", "outside"))
         axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=1.6)
         spans = [f"{low:.3g}\u2013{high:.3g}" for low, high in zip(self.low, self.high, strict=True)]
         usual = [_span(low, high) for low, high in zip(self.low, self.high, strict=True)]
@@ -117,8 +114,8 @@ class IntervalDiagram(Diagram):
             for name, default, span in zip(self.names, usual, spans, strict=True)
         ]
         looks = model_series(axes[0], style, self.models)
-        grouped_bars(axes[0], plain, {m.name: getattr(m, show) for m in self.models}, looks)
-        finish(axes[0], "", "calibration error" if show == "error" else "distance of the rate\nfrom the interval")
+        grouped_bars(axes[0], plain, {m.name: m.error for m in self.models}, looks)
+        finish(axes[0], "", "calibration error")
         grouped_bars(axes[1], plain, {m.name: m.rows for m in self.models}, looks)
         finish(axes[1], score_label(self.lens), "rows")
         for one in axes:
@@ -226,16 +223,12 @@ def _interval_errors(
     for start, end in zip(low.tolist(), high.tolist(), strict=True):
         held = inside(view.score, start, end)
         if not held.any():
-            lines.append((0.0, math.nan, math.nan, math.nan, math.nan))
+            lines.append((0.0, math.nan, math.nan, math.nan))
             continue
         weight = None if view.weight is None else view.weight[held]
         part = View(
             view.raw_score[held], view.raw_outcome[held], weight, view.weight_kind, lens=view.lens, classes=view.classes
         )
-        rate = part.mean(part.raw_outcome)
-        outside = float(_outside(np.array([rate]), start, end)[0])
-        lines.append(
-            (float(rows[held].sum()), part.mean(part.score), rate, outside, value_or_nan(metric, part, **options))
-        )
-    count, mean_score, rates, outsides, errors = np.array(lines).T
-    return IntervalErrors(name, count, mean_score, rates, outsides, errors, value_or_nan(metric, view, **options))
+        means = part.mean(part.score), part.mean(part.raw_outcome)
+        lines.append((float(rows[held].sum()), *means, value_or_nan(metric, part, **options)))
+    return IntervalErrors(name, *np.array(lines).T, overall=value_or_nan(metric, view, **options))
