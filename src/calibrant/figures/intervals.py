@@ -41,8 +41,8 @@ COLUMNS = ("rows", "mean_score", "rate", "error")
 class IntervalErrors:
     """Results of one model by interval; NaN for intervals without rows.
 
-    ``rows`` are numbers of rows, to whose sum importance weights are scaled; ``rate`` is the observed rate, ``outside`` its distance from the
-    interval (0 inside), ``error`` the calibration error of the rows in the interval, and ``overall`` that of all rows.
+    ``rows`` are numbers of rows, to whose sum importance weights are scaled; ``rate`` is the observed rate,
+    ``error`` the calibration error of the rows in the interval, and ``overall`` that of all rows.
     """
 
     name: str
