@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.decision.likert import likert_error
 from calibrant.figures.intervals import interval_error_diagram
 
 from .pictures import assert_same
@@ -41,11 +40,6 @@ def test_interval_rows_are_what_counting_gives(intervals: Any) -> None:
         assert found.rate[i] == pytest.approx(np.average(right[held], weights=WEIGHT[held]))
         assert found.error[i] == pytest.approx(cal.ece(Y, P, where=held, sample_weight=WEIGHT), abs=1e-12)
     assert found.overall == pytest.approx(cal.ece(Y, P, sample_weight=WEIGHT), abs=1e-12)
-
-
-def test_outside_is_the_error_of_words() -> None:
-    bands = likert_error(Y, P, edges="five", within="one").bands
-    assert_same(interval_error_diagram(Y, P, intervals="five")["model"].outside, [band.error for band in bands])
 
 
 def test_an_interval_holds_its_lower_end_and_the_last_both() -> None:

@@ -101,9 +101,6 @@ class IntervalDiagram(Diagram):
         ----------
         ax : sequence of matplotlib.axes.Axes, optional
             Two axes; by default a new figure.
-        show : {"error", "outside"}, default "error"
-            Calibration error of the rows in the interval, or distance of their observed rate from the interval, which
-            is what matters if the interval is communicated as a word.
         """
         axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=1.6)
         spans = [f"{low:.3g}\u2013{high:.3g}" for low, high in zip(self.low, self.high, strict=True)]
@@ -162,19 +159,20 @@ def interval_error_diagram(
     Returns
     -------
     IntervalDiagram
-        Results ``models`` by name: ``rows``, ``mean_score``, ``rate``, ``outside`` and ``error``. ``plot()`` draws
+        Results ``models`` by name: ``rows``, ``mean_score``, ``rate`` and ``error``. ``plot()`` draws
         them.
 
     See Also
     --------
     reliability_diagram : Finer bins.
+    calibrant.decision.likert_error : Distance of the rate from the interval, if it is communicated as a word.
 
     Examples
     --------
     >>> from calibrant.figures.intervals import interval_error_diagram
     >>> shown = interval_error_diagram([0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9])
-    >>> shown["model"].rows.tolist(), shown["model"].outside.round(2).tolist()
-    ([2.0, 0.0, 2.0], [0.17, nan, 0.0])
+    >>> shown["model"].rows.tolist(), shown["model"].rate.tolist()
+    ([2.0, 0.0, 2.0], [0.5, nan, 1.0])
     """
     low, high, titles = spans_of(intervals, names)
     chosen = catalogue[metric]
