@@ -154,8 +154,8 @@ def halo(ax: Axes) -> list[Any]:
     """Path effect that keeps text readable over lines."""
     from matplotlib.patheffects import withStroke
 
-    *ground, opacity = ax.get_facecolor()
-    return [withStroke(linewidth=2, foreground=ground, alpha=0.9 * opacity)]
+    ground: Any = ax.get_facecolor()
+    return [withStroke(linewidth=2, foreground=ground, alpha=0.9 * ground[3])]
 
 
 def mark_sides(ax: Axes, lens: str) -> None:

@@ -229,4 +229,5 @@ def _interval_errors(
         )
         means = part.mean(part.score), part.mean(part.raw_outcome)
         lines.append((float(rows[held].sum()), *means, value_or_nan(metric, part, **options)))
-    return IntervalErrors(name, *np.array(lines).T, overall=value_or_nan(metric, view, **options))
+    rows_in, mean_score, rate, error = np.array(lines).T
+    return IntervalErrors(name, rows_in, mean_score, rate, error, value_or_nan(metric, view, **options))

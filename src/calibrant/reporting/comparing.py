@@ -257,8 +257,8 @@ def _sides(reports: tuple[Report, ...]) -> tuple[Side, ...]:
         means = (verdict.mean_score, verdict.rate, verdict.lens)
         if verdict.event_rate is not None:
             means = (verdict.event_mean_score, verdict.event_rate, "binary")
-        tested = (verdict.pvalue, adjusted, found, verdict.detectable)
-        sides.append(Side(report.title, report.provenance.row_count, *means, *tested))
+        rows = report.provenance.row_count
+        sides.append(Side(report.title, rows, *means, verdict.pvalue, adjusted, found, verdict.detectable))
     return tuple(sides)
 
 
