@@ -321,9 +321,9 @@ def survival_summary(
     O/E ratio                   1.071   0.9413    1.218  log, Greenwood
     calibration intercept      0.1335  -0.1190   0.3861  sandwich
     calibration slope          0.8815   0.5435    1.220  sandwich
-    ICI                       0.04414        0  0.07528  corrected bootstrap
-    E50                       0.04884        0  0.08233  corrected bootstrap
-    E90                       0.06613        0   0.1282  corrected bootstrap
+    ICI                       0.04414        0  0.08049  corrected bootstrap
+    E50                       0.04884        0  0.08726  corrected bootstrap
+    E90                       0.06613        0   0.1272  corrected bootstrap
     Brier score                0.2171   0.1964   0.2378  jackknife
     scaled Brier score (IPA)   0.1149  0.03802   0.1919  jackknife
     AUROC                      0.7057   0.6412   0.7629  logit, jackknife

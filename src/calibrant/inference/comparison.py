@@ -248,7 +248,8 @@ def compare(
 
     plan = chosen, options
     own = [sampler_of(*plan, sampler) for sampler in samplers.values()]
-    order = content_order(*(column for name in samplers for column in _columns_of(samplers[name].predictions)))
+    rows = [sampler.predictions for sampler in samplers.values()]
+    order = content_order(*(column for p in rows for column in (p.labels, p.probs, p.weight)))
     for sampler in own:  # the same seed draws the same rows for all models
         sampler.by_content = order
     sample = np.hstack([resampled_values([plan], sampler, "rows", n_resamples, seed) for sampler in own])
@@ -274,11 +275,6 @@ def sampler_of(metric: Metric, options: dict[str, Any], sampler: PredictionSampl
         if isinstance(single, RowSampler) and single.view.n == p.n:
             return RowSampler(single.view)  # not one that others share
     return sampler
-
-
-def _columns_of(p: Predictions) -> tuple[Any, ...]:
-    """What distinguishes the rows of a model from each other."""
-    return p.labels, p.probs, p.weight
 
 
 def _check_same_rows(where: Any, given: dict[str, Predictions]) -> None:

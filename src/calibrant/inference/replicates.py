@@ -93,19 +93,13 @@ class Replicates:
     def _counts(self, rng: Generator) -> Array:
         if self.share is None:  # faster than one binomial variate for each row
             return np.bincount(self._rows(rng), minlength=self.n)
-        return self._placed(rng.multinomial(self.size, self.share))
-
-    def _placed(self, values: Array) -> Array:
-        """Values drawn in the order of the content, each at its entry."""
-        placed = np.empty_like(values)
-        placed[self.order] = values
-        return placed
+        return rng.multinomial(self.size, self.share)[np.argsort(self.order)]
 
     def counts_and_events(self, number: int, chance: Floats) -> tuple[Floats, Floats]:
         """How often each entry is drawn in a replicate, and the number of events among these, which have the given probabilities."""
         rng = generator(self.seed, number)
         counts = self._counts(rng)
-        events = self._placed(rng.binomial(counts[self.order], chance[self.order]))
+        events = rng.binomial(counts[self.order], chance[self.order])[np.argsort(self.order)]
         return counts.astype(np.float64), events.astype(np.float64)
 
     def batches(self, entries: int) -> Iterator[Floats]:

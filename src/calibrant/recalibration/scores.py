@@ -354,6 +354,12 @@ def _own_score(data: TrainingData) -> tuple[Floats, Floats]:
     return scores[rows, data.labels] - others.max(axis=1), scores
 
 
+def mixed_rows(data: TrainingData, rng: Any = 0) -> NDArray[np.intp]:
+    """The rows in a random order, which depends on their content and the seed; as in `random_parts`, the data are a part of the seed."""
+    draw = np.random.default_rng([seed_of(rng), seed_of_data(data)])
+    return order_of_content(data)[draw.permutation(data.n)]
+
+
 def fold_of_rows(data: TrainingData, folds: int, rng: Any = 0) -> NDArray[np.intp]:
     """The fold of each row; a row with a count is not split. The seed includes that of the data, for the reason stated in `random_parts`."""
     draw = np.random.default_rng([seed_of(rng), seed_of_data(data)])

@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 def content_order(*columns: Array | None) -> NDArray[np.intp]:
-    """The rows sorted by the first of these columns, and by the next where it ties; of several entries a row, by the first and by their hash.
+    """The rows sorted by the first of these columns, and by the next where it ties; of several entries a row, by the last and by their hash.
 
     The content of the sorted rows does not depend on their order, since rows that tie are identical.
 
@@ -25,7 +25,7 @@ def content_order(*columns: Array | None) -> NDArray[np.intp]:
     keys: list[Array] = []
     for column in columns:
         if column is not None:
-            keys += [column] if column.ndim == 1 else [column[:, 0], row_hashes(column, 0)]
+            keys += [column] if column.ndim == 1 else [column[:, -1], row_hashes(column, 0)]
     return np.lexsort(keys[::-1])
 
 
