@@ -195,7 +195,7 @@ COMMANDS: dict[str, Callable[[Run, Path, str], Any]] = {
 }
 QUICK = [
     *(("evaluate", ".csv"), ("stream", ".jsonl"), ("where", ".tsv"), ("monitor", ".csv"), ("labels", ".jsonl")),
-    *(("report", ".json"), ("compare", ".csv"), ("clinical", ".tsv"), ("survival", ".json"), ("run", ".csv")),
+    *(("report", ".json"), ("compare", ".csv"), ("clinical", ".tsv"), ("survival", ".json")),
     ("certify", ".jsonl"),
 ]
 # Each odd row with one of them.
