@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -41,6 +43,15 @@ def raises(kind: Any, argument: str) -> Iterator[pytest.ExceptionInfo[cal.Calibr
     with pytest.raises(kind) as caught:
         yield caught
     assert caught.value.argument == argument, str(caught.value)
+
+
+# The superuser may write everywhere, unless a process gives this up.
+IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+AS_OWNER = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if IS_ROOT else ()
+"""Before a command: for whom the permissions of files count."""
+needs_permissions = pytest.mark.skipif(
+    IS_ROOT and shutil.which("setpriv") is None, reason="the superuser may write everywhere"
+)
 
 
 # Runs commands one after another and prints what each gave: a process of its own for each takes a second to start.

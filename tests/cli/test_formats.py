@@ -100,6 +100,15 @@ def test_rows_beyond_the_dimension_of_a_sheet_are_read(run: Run, tmp_path: Path,
     assert cal.scan(file, label="churn").n == len(Y)
 
 
+def test_a_row_that_the_parser_drops_is_an_error(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    file = tmp_path / "t.xlsx"
+    pd.DataFrame({"y": [0, 1, 1, 0], "p": [0.2, 0.7, 0.9, 0.4]}).to_excel(file, index=False)
+    change_sheet(file, ('<row r="4"', '<row r="2"'))
+    problem = "has 5 rows with values, of which 4 were read; rows may be out of order"
+    check_refusal(run("evaluate", file, "--label", "y"), problem)
+
+
 def test_a_broken_sheet_is_an_error(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("openpyxl")
     file = tmp_path / "t.xlsx"

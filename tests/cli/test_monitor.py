@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -64,17 +65,27 @@ def test_a_file_that_cannot_be_added_stops_no_other(
     good = parts[0].read_text()
     parts[0].write_text(good.replace(f"\n{SCORE[0]},", "\n1.7,"))
     command = ("update", store, *parts, files / "absent.csv", "--time", "made", "--fail-on-alarm", "never")
-    for what in ("added", "duplicates"):
+    content = hashlib.sha256(parts[0].read_bytes()).hexdigest()
+    for what, known in (("added", ""), ("duplicates", ", unchanged since it was set aside")):
         code, out, err = run(*command)
         assert code == 2
         assert out.count(f"100 rows: 100 {what}") == 2
-        assert f"error: {parts[0]}: " in err
+        assert f"error: {parts[0]} (sha256 {content[:12]}{known}): --prob: " in err
         assert f"error: {files / 'absent.csv'}: " in err
     code, out, err = run(*command, "--json")
-    assert (code, len(json.loads(out)["files"]), len(json.loads(out)["set_aside"])) == (2, 2, 2)
+    aside = json.loads(out)["set_aside"]
+    assert (code, len(json.loads(out)["files"]), len(aside)) == (2, 2, 2)
+    assert (aside[str(parts[0])]["sha256"], aside[str(parts[0])]["unchanged"]) == (content, True)
+    notes = json.loads(run("status", store, "--json", "--fail-on-alarm", "never")[1])["notes"]
+    assert [note[: len(f"Set aside: {parts[0]} (sha256 ")] for note in notes if "Set aside" in note] == [
+        f"Set aside: {parts[0]} (sha256 "
+    ]
+    parts[0].write_text(good.replace(f"\n{SCORE[0]},", "\n1.8,"))
+    assert "unchanged" not in run(*command)[2]
     parts[0].write_text(good)
     assert run(*command[:5], *command[6:])[::2] == (0, "")
     assert Monitor.open(store).status().n == 300
+    assert "Set aside" not in run("status", store, "--fail-on-alarm", "never")[1]
     assert run(*command, "--delivery", "monday")[0] == 2
 
     def fail(opened: Monitor, file: str, *rest: object, **options: object) -> object:

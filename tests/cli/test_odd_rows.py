@@ -35,6 +35,8 @@ def plain_rows(*, whole: bool = False) -> list[Row]:
                 "when": "2026-01-05",
                 "y": event,
                 "p": int(score) if whole else round(score, 4),
+                "q": round(0.1 + 0.8 * score, 4),
+                "t": 1 + number * 13 % 50 / 10,
                 "w": 1 + number % 3,
                 "age": 20 + number % 50,
                 "note": "plain",
@@ -49,6 +51,8 @@ def odd_row(**values: Any) -> Row:
         "when": "2026-01-05",
         "y": 1,
         "p": 0.7824,
+        "q": 0.6,
+        "t": 2.5,
         "w": 2,
         "age": 33,
         "note": "plain",
@@ -75,7 +79,7 @@ ODD: dict[str, tuple[bool, Row]] = {
 
 def text_of(rows: Iterable[Row], suffix: str, names: tuple[str, ...]) -> list[str]:
     """Each row as it stands in a file."""
-    if suffix == ".jsonl":
+    if suffix.startswith(".json"):
         return [json.dumps(row) + "\n" for row in rows]
     texts = []
     for row in rows:
@@ -96,6 +100,9 @@ def write_rows(path: Path, place: int, odd: Row, *, whole: bool) -> None:
     names = tuple(odd)
     lines = list(plain_text(path.suffix, names, whole))
     lines[place:place] = text_of([odd], path.suffix, names)
+    if path.suffix == ".json":
+        path.write_text(f"[{','.join(lines)}]", encoding="utf-8")
+        return
     header = [] if path.suffix == ".jsonl" else text_of([dict(zip(names, names, strict=True))], path.suffix, names)
     path.write_text("".join([*header, *lines]), encoding="utf-8")
 
@@ -117,6 +124,23 @@ def fit_and_apply(run: Run, folder: Path, file: str) -> Any:
     out = "calibrated.tsv" if file.endswith(".tsv") else "calibrated.csv"
     applied = run("apply", folder / "cal.json", folder / file, "--drop-missing", "--out", folder / out)
     return said, applied, sorted((folder / out).read_text(encoding="utf-8").splitlines())
+
+
+def report(run: Run, folder: Path, file: str) -> Any:
+    said = run("report", folder / file, "--drop-missing", "--by", "w", "--features", "age", "--out", folder / "r.json")
+    return said, json.loads((folder / "r.json").read_text()) if said[0] == 0 else None
+
+
+def run_steps(run: Run, folder: Path, file: str) -> Any:
+    files = ("--validation", folder / file, "--test", folder / file, "--out", folder / "out")
+    said = run("run", *files, "--drop-missing", "--method", "platt,isotonic", "--accuracy", "0.7")
+    names = ("metrics.json", "calibrator.json")
+    return said, [json.loads((folder / "out" / name).read_text()) for name in names] if said[0] == 0 else None
+
+
+def survival(run: Run, folder: Path, file: str) -> Any:
+    columns = ("--time", "t", "--event", "y", "--prob", "p", "--horizon", "4", "--by", "w")
+    return run("survival", folder / file, *columns, "--drop-missing", "--resamples", "40", "--json")
 
 
 def monitor(run: Run, folder: Path, file: str) -> Any:
@@ -156,18 +180,33 @@ COMMANDS: dict[str, Callable[[Run, Path, str], Any]] = {
     "assess": lambda run, folder, file: run("assess", folder / file, "--drop-missing", "--json"),
     "select": lambda run, folder, file: run("select", folder / file, "--drop-missing", "--coverage", "0.5", "--json"),
     "fit and apply": fit_and_apply,
+    "compare": lambda run, folder, file: run(
+        "compare", folder / file, "--models", "p,q", "--drop-missing", "--resamples", "40", "--json"
+    ),
+    "clinical": lambda run, folder, file: run(
+        "clinical", folder / file, "--drop-missing", "--resamples", "40", "--json"
+    ),
+    "survival": survival,
+    "certify": lambda run, folder, file: run("certify", folder / file, "--drop-missing", "--by", "w", "--json"),
+    "report": report,
+    "run": run_steps,
     "monitor": monitor,
     "labels": late_labels,
 }
-QUICK = [("evaluate", ".csv"), ("stream", ".jsonl"), ("where", ".tsv"), ("monitor", ".csv"), ("labels", ".jsonl")]
+QUICK = [
+    *(("evaluate", ".csv"), ("stream", ".jsonl"), ("where", ".tsv"), ("monitor", ".csv"), ("labels", ".jsonl")),
+    *(("report", ".json"), ("compare", ".csv"), ("clinical", ".tsv"), ("survival", ".json")),
+    ("certify", ".jsonl"),
+]
 # Each odd row with one of them.
-SOME = [(*QUICK[place % 5], odd) for place, odd in enumerate(ODD)]
-EVERY = [(command, suffix) for command in COMMANDS for suffix in (".csv", ".tsv", ".jsonl")]
+SOME = [(*QUICK[place % len(QUICK)], odd) for place, odd in enumerate(ODD)]
+EVERY = [(command, suffix) for command in COMMANDS for suffix in (".csv", ".tsv", ".jsonl", ".json")]
 
 
 def without_order(outcome: str) -> str:
     """An outcome without what follows the order of the rows: the line of an error and the value there, and last digits of sums."""
-    outcome = re.sub(r"(on line|in row|line) [\d,]+|got \W*'[^']*'|got \d+ ", "PLACE", outcome)
+    places = r"(on line|in row|line) [\d,]+|got \W*'[^']*'|got \d+ |rows \(\d[^)]*counted from 0\)"
+    outcome = re.sub(places, "PLACE", outcome)
     return re.sub(r"\d+\.\d{12,}(e-?\d+)?", lambda number: f"{float(number[0]):.9g}", outcome)
 
 
@@ -200,26 +239,51 @@ def test_no_place_of_a_row_changes_a_result(tmp_path: Path, run: Run, command: s
     assert last == first
 
 
+TYPES = {
+    "STRUCT(a INTEGER)": "{'a': 1}",
+    "MAP(VARCHAR, INTEGER)": "MAP {'a': 1}",
+    "BLOB": "'a'::BLOB",
+    "INTEGER[]": "[1, 2]",
+    "DATE": "DATE '2026-01-05'",
+    "UUID": "gen_random_uuid()",
+    "INTERVAL": "INTERVAL 1 DAY",
+}
+NESTED = list(TYPES)[:4]
+
+
+def write_typed(path: Path, **columns: str) -> Path:
+    """Rows whose columns have the values of these SQL expressions."""
+    with duckdb.connect() as connection:
+        listed = ", ".join(f"{value} AS {name}" for name, value in {"label": "1", "prob": "0.5", **columns}.items())
+        connection.execute(f"COPY (SELECT {listed} FROM range(9)) TO '{path}' (FORMAT parquet)")
+    return path
+
+
 @pytest.mark.parametrize("stream", [(), ("--stream",)])
-@pytest.mark.parametrize("type", ["STRUCT(a INTEGER)", "MAP(VARCHAR, INTEGER)", "BLOB", "DATE", "UUID", "INTERVAL"])
+@pytest.mark.parametrize("type", [type for type in TYPES if type != "INTEGER[]"])
 @pytest.mark.parametrize("role", ["label", "prob"])
 def test_a_type_that_a_role_cannot_have_is_one_sentence(
     tmp_path: Path, run: Run, role: str, type: str, stream: tuple[str, ...]
 ) -> None:
-    values = {
-        "STRUCT(a INTEGER)": "{'a': 1}",
-        "MAP(VARCHAR, INTEGER)": "MAP {'a': 1}",
-        "BLOB": "'a'::BLOB",
-        "DATE": "DATE '2026-01-05'",
-        "UUID": "gen_random_uuid()",
-        "INTERVAL": "INTERVAL 1 DAY",
-    }
-    columns = {"label": "1", "prob": "0.5", role: values[type]}
-    path = tmp_path / "rows.parquet"
-    with duckdb.connect() as connection:
-        listed = ", ".join(f"{value} AS {name}" for name, value in columns.items())
-        connection.execute(f"COPY (SELECT {listed} FROM range(9)) TO '{path}' (FORMAT parquet)")
+    path = write_typed(tmp_path / "rows.parquet", **{role: TYPES[type]})
     check_refusal(run("evaluate", path, *stream), type)
+
+
+@pytest.mark.parametrize("type", NESTED)
+def test_groups_and_ids_are_neither_nested_nor_bytes(tmp_path: Path, run: Run, type: str) -> None:
+    path = write_typed(tmp_path / "rows.parquet", g=TYPES[type], t="TIMESTAMP '2026-01-05'")
+    store, reference = tmp_path / "m.db", tmp_path / "reference.csv"
+    reference.write_text("label,prob\n0,0.3\n1,0.7\n0,0.2\n1,0.8\n")
+    assert run("monitor", "init", store, "--reference", reference, "--every", "1d")[0] == 0
+    for command in (
+        ("evaluate", path, "--by", "g"),
+        ("evaluate", path, "--by", "g x label", "--stream"),
+        ("scan", path, "--by", "g", "--out", tmp_path / "all.sketch"),
+        ("monitor", "init", tmp_path / "n.db", "--reference", path, "--every", "1d", "--by", "g"),
+        ("monitor", "update", store, path, "--time", "t", "--id", "g"),
+        ("monitor", "labels", store, path, "--id", "g", "--label", "label"),
+    ):
+        check_refusal(run(*command), f"g: has values of type {type}; expected numbers, text, truth values or dates")
 
 
 def brier(run: Run, path: Path, content: str, *options: str) -> tuple[int, Any]:

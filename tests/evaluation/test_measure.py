@@ -235,7 +235,7 @@ def test_no_direction_is_said_without_evidence(words: dict[str, Any], deep: bool
     """Of calibrated rows no more than about one in twenty points anywhere; of few rows, none."""
     names = ["ecd", "esce", "calibration_in_the_large", "expected_observed_ratio", "spiegelhalter_z"]
     said = 0
-    runs = 30 if deep else 8
+    runs = 30 if deep else 10
     for seed in range(runs):
         calm = cal.inference.make_calibrated(300, rng=seed)
         found = call(cal.evaluate, calm.y_true, calm.y_prob, metrics=names, **words)

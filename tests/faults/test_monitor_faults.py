@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -22,7 +21,7 @@ from calibrant.monitoring import databases, store
 from calibrant.monitoring.databases import Sqlite
 from calibrant.monitoring.monitor import Monitor
 from calibrant.reporting.timeline import write_timeline
-from tests.calling import Run
+from tests.calling import AS_OWNER, Run, needs_permissions
 from tests.postgres import Server
 
 pytestmark = pytest.mark.usefixtures("quick_windows")
@@ -499,12 +498,28 @@ def test_read_only_store_is_still_read(monitor: Monitor, monkeypatch: pytest.Mon
         monitor.update(YES, SCORE, when="2026-01-06")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+@needs_permissions
 def test_read_only_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "closed"
-    folder.mkdir(mode=0o500)
-    with pytest.raises(FileError, match="cannot be opened"):
-        Monitor.create(folder / "watch.db", reference=(YES, SCORE), every="1d")
+    """Nothing is created in it, and a monitor that is there is read."""
+    Monitor.create(tmp_path / "watch.db", reference=(YES, SCORE), every="1d").update(YES, SCORE, when="2026-01-05")
+    (tmp_path / "reference.csv").write_text("y,p,t\n0,0.2,2026-01-06\n1,0.8,2026-01-06\n")
+    files = sorted(tmp_path.iterdir())
+    calibrant = (*AS_OWNER, sys.executable, "-m", "calibrant", "monitor")
+
+    def run(*command: str) -> tuple[int, str]:
+        done = subprocess.run([*calibrant, *command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr
+
+    tmp_path.chmod(0o500)
+    try:
+        code, error = run("init", "new.db", "--reference", "reference.csv", "--every", "1d")
+        assert (code, error.count("\n"), "new.db: cannot be opened" in error) == (2, 1, True), error
+        code, error = run("update", "watch.db", "reference.csv", "--time", "t")
+        assert (code, error.count("\n"), error[:16]) == (2, 1, "error: watch.db:"), error
+        assert run("status", "watch.db", "--fail-on-alarm", "never") == (0, "")
+    finally:
+        tmp_path.chmod(0o700)
+    assert sorted(tmp_path.iterdir()) == files
 
 
 def test_folder_that_is_not_there(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from calibrant.cli.main import NO_MEMORY
+from tests.calling import AS_OWNER, needs_permissions
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -188,12 +189,12 @@ def test_outputs_keep_their_mode_and_links(folder: Path, start: Callable[..., su
     (folder / "out.html").unlink()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+@needs_permissions
 def test_read_only_outputs_stay(folder: Path, start: Callable[..., subprocess.Popen[str]]) -> None:
     (folder / "out.html").write_text("<!doctype html>")
     (folder / "out.html").chmod(0o444)
     problem = "error: out.html: cannot be written (it is write-protected); name another file\n"
-    assert finish(start(*CALIBRANT, *COMMANDS["report"])) == (2, problem)
+    assert finish(start(*AS_OWNER, *CALIBRANT, *COMMANDS["report"])) == (2, problem)
     assert (folder / "out.html").read_text() == "<!doctype html>"
     (folder / "out.html").unlink()
 

@@ -74,7 +74,7 @@ def test_large_errors_are_found_and_verdicts_say_what_was_looked_for(n: int, k: 
     y, p = overconfident(n, k)
     found = cal.assess(y, p, metric="ece", rng=0, n_resamples=199)
     assert found.rejected
-    assert found.pvalue == 1 / 200
+    assert found.pvalue <= 2 / 200
     assert found.critical_value is not None
     assert found.statistic > found.critical_value
     assert ": statistically significant at 5%" in found.verdict

@@ -148,11 +148,12 @@ def test_simulated_labels_are_the_same_with_and_without_kept_cumulative_probabil
     rng = np.random.default_rng(9)
     for k in (3, 300):
         p = cal.Predictions(rng.integers(0, k, 50), rng.dirichlet(np.full(k, 0.2), 50))
-        paths = PredictionSampler(p).paths
+        sampler = PredictionSampler(p)
+        paths, probs = sampler.paths, p.probs[sampler.by_content]
         assert paths is not None
         for b in range(4):
-            kept = draw_labels(p, p.probs, [generator(1, b)], paths)
-            assert kept.tolist() == draw_labels(p, p.probs, [generator(1, b)]).tolist()
+            kept = draw_labels(p, probs, [generator(1, b)], paths)
+            assert kept.tolist() == draw_labels(p, probs, [generator(1, b)]).tolist()
     assert PredictionSampler(predictions("plain")).paths is None
 
 

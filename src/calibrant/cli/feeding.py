@@ -50,6 +50,7 @@ latest_option = click.option(
 @options.by_option("Column with the group of each row; each group is also monitored separately.")
 @options.where_option
 @options.classes_option
+@options.pos_label_option
 @options.file_options
 @time_option(
     "Column with the time of each prediction in the files of update; only --season requires it in the reference data."
@@ -212,9 +213,6 @@ def advance(store: str, now: str, latest: str | None, fail_on: str, as_json: boo
 
 def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update], fail_on: str, as_json: bool) -> None:
     """Add files and print what became of them; of several, one that cannot be added is set aside, for which the command exits with 2."""
-    if len(files) == 1:
-        finish(add(files[0]), fail_on, as_json)
-        return
     done: dict[str, Update] = {}
     aside: dict[str, str] = {}
     fault: Exception | None = None
@@ -223,7 +221,7 @@ def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update
             done[file] = add(file)
         except Exception as error:
             store_fails = isinstance(error, CalibrantError) and error.argument == str(opened.path)
-            if store_fails or is_interrupt(error) or is_out_of_memory(error):
+            if len(files) == 1 or store_fails or is_interrupt(error) or is_out_of_memory(error):
                 raise
             is_expected = isinstance(error, CalibrantError | OSError)
             fault = fault if is_expected else error
@@ -231,12 +229,17 @@ def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update
             aside[file] = problem.removeprefix(f"{file}: ")
         finally:
             running.files = None
+    set_aside = opened.set_aside(aside, added=done)
+    if len(files) == 1:
+        finish(done[files[0]], fail_on, as_json)
+        return
     if as_json:
-        print_json({"files": {file: update.to_dict() for file, update in done.items()}, "set_aside": aside})
+        listed = {file: vars(each) for file, each in set_aside.items()}
+        print_json({"files": {file: update.to_dict() for file, update in done.items()}, "set_aside": listed})
     else:
         print_lines([line for file, update in done.items() for line in [f"{file}:", *lines_of(update)]])
-    for file, problem in aside.items():
-        say(clean(f"error: {file}: {problem}"), err=True)
+    for each in set_aside.values():
+        say(clean(f"error: {each}"), err=True)
     if fault is not None:
         raise fault
     if aside:

@@ -156,7 +156,9 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
 @options.written_option("--out", required=True, help="Where to write it.")
 @click.option("--table", metavar="TABLE", help="Table that the SQL query reads; predictions by default.")
 @click.option(
+    "--prob",
     "--probs",
+    "probs",
     metavar="COLUMNS",
     help="Comma-separated columns of the scores in the SQL query, or a pattern such as 'p_*', in which the star stands for each class; p by default.",
 )

@@ -26,7 +26,7 @@ from ..inference.comparison import Comparison, compare
 from ..input.predictions import Predictions
 from ..recalibration.choosing import Recalibration, rows_summing_to_one
 from ..recalibration.persistence import save
-from ..recalibration.scores import Scores
+from ..recalibration.scores import Scores, TrainingData, mixed_rows
 from ..reporting.building import Report, build, charts_of
 from ..reporting.comparing import compared_metric
 from ..reporting.content import BeforeAfter, Change
@@ -272,7 +272,7 @@ def _measure(
     """Fit a calibrator on validation data, and evaluate the test data before and after it."""
     if test.k != validation.k:
         raise ArgumentError("--test", f"has {test.k} classes, and the validation data have {validation.k}")
-    order = np.random.default_rng(fit["seed"]).permutation(validation.n)
+    order = mixed_rows(TrainingData(validation), fit["seed"])
     held_out = int(hold_out * validation.n)
     kept = validation.take(np.sort(order[:held_out])) if held_out else None
     recalibration = fit_calibrator(validation.take(np.sort(order[held_out:])), **fit)

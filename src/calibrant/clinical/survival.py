@@ -33,6 +33,7 @@ from ..input.convert import column, missing_values, numbers
 from ..metrics.point.totals import logit_shift
 from ..metrics.registry import catalogue
 from ..util.checks import check_fraction, check_whole, least_resamples
+from ..util.hashes import content_order
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
 from ..views.view import View
@@ -320,9 +321,9 @@ def survival_summary(
     O/E ratio                   1.071   0.9413    1.218  log, Greenwood
     calibration intercept      0.1335  -0.1190   0.3861  sandwich
     calibration slope          0.8815   0.5435    1.220  sandwich
-    ICI                       0.04414        0  0.07528  corrected bootstrap
-    E50                       0.04884        0  0.08233  corrected bootstrap
-    E90                       0.06613        0   0.1282  corrected bootstrap
+    ICI                       0.04414        0  0.08049  corrected bootstrap
+    E50                       0.04884        0  0.08726  corrected bootstrap
+    E90                       0.06613        0   0.1272  corrected bootstrap
     Brier score                0.2171   0.1964   0.2378  jackknife
     scaled Brier score (IPA)   0.1149  0.03802   0.1919  jackknife
     AUROC                      0.7057   0.6412   0.7629  logit, jackknife
@@ -568,7 +569,7 @@ def _smooth(
         def indices_of(rows: NDArray[np.int64]) -> Floats:
             return _indices(data.outcomes(rows), risk[rows])
 
-        sample, reason = replicates(indices_of, Replicates(len(risk), n_resamples, seed), len(SMOOTH))
+        sample, reason = replicates(indices_of, data, n_resamples, seed, len(SMOOTH))
         if not reason:
             least = least_resamples(level)
             if n_resamples < least:
@@ -585,9 +586,11 @@ def _smooth(
 
 
 def replicates(
-    statistics: Callable[[NDArray[np.int64]], Floats], bootstrap: Replicates, wide: int
+    statistics: Callable[[NDArray[np.int64]], Floats], data: SurvivalInput, count: int, rng: Any, wide: int
 ) -> tuple[Floats, str]:
     """So many statistics of the rows of each replicate; a reason to use none where too many of them have no value."""
+    order = content_order(data.risk, data.follow_up.time, data.follow_up.event, data.follow_up.weight)
+    bootstrap = Replicates(len(data.risk), count, rng, order=order)
 
     def values_of(number: int) -> Floats:
         try:

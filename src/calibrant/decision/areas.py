@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from ..inference.replicates import Replicates
 from ..util.checks import check_choice
+from ..util.hashes import content_order
 from .rows import Judged, Order, Steps, judging
 
 Floats = NDArray[np.float64]
@@ -242,7 +243,8 @@ def resampled_areas(judged: Judged, area: Area, count: int, seed: int) -> Floats
         return _area(area, steps[0], steps[1] if len(steps) > 1 else None)
 
     rows = judged.weight if judged.weight_kind == "counts" else len(judged.weight)
-    return Replicates(rows, count, seed).values(value)
+    order = content_order(judged.confidence, judged.loss, judged.weight)
+    return Replicates(rows, count, seed, order=order).values(value)
 
 
 def _groups(steps: Steps) -> tuple[Floats, Floats, Floats, Floats]:

@@ -16,8 +16,8 @@ from ..inference.fitted import refuse_importance
 from ..inference.significance import single_view
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
-from ..recalibration.scores import fingerprint
 from ..util.checks import check_choice, check_fraction, check_number, check_whole
+from ..util.hashes import fingerprint
 from ..util.results import Result, number
 from ..util.version import __version__
 from ..views.keywords import documents_keywords

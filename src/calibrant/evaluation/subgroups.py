@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from ..inference.replicates import draw_events, many
 from ..inference.seeds import generator, seed_of
 from ..input.frames import check_same_rows
 from ..util.checks import check_choice, check_fraction, check_whole
+from ..util.hashes import content_order
 from ..util.results import Result, number, pvalue_text, several
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -278,7 +280,7 @@ def find_subgroups(
     >>> score = rng.uniform(0.1, 0.6, 4000)
     >>> wrong = (age >= 65) & (plan == "basic")
     >>> y = rng.random(4000) < score + 0.3 * wrong
-    >>> found = cal.find_subgroups(y, score, features={"age": age, "plan": plan})
+    >>> found = cal.find_subgroups(y, score, features={"age": age, "plan": plan}, rng=1)
     >>> len(found), found[0].name
     (1, 'age ≥ 62 and plan = basic')
     """
@@ -302,7 +304,7 @@ def find_subgroups(
     space = Space(coded, max_features, BEAM, min_rows, len(views))
     seed = seed_of(rng)
     whole = [np.arange(p.n)] * 2, [views[0].weights] * 2
-    (index, tested), (weight, tested_weight) = _halves(views[0], generator(seed, 0)) if method == "split" else whole
+    (index, tested), (weight, tested_weight) = _halves(views[0], space.codes, seed) if method == "split" else whole
     searched = [space.rows(view, index, weight) for view in views]
     candidates = space.distinct(space.search(searched), searched, max_subgroups)
     held_out = [space.rows(view, tested, tested_weight) for view in views] if method == "split" else searched
@@ -326,14 +328,21 @@ def find_subgroups(
     return Subgroups(tuple(listed), len(candidates), space.size, n, n_tested, method, alpha, resamples, notes)
 
 
-def _halves(view: View, rng: np.random.Generator) -> tuple[list[Array], list[Floats]]:
-    """The rows of two random halves, and their weights; counts are divided as the rows they represent."""
+def _halves(view: View, codes: Array, seed: int) -> tuple[list[Array], list[Floats]]:
+    """The rows of two random halves, and their weights; counts are divided as the rows they represent.
+
+    The halves depend on the content of the rows, not on their order. The outcomes are a part of the seed: with a constant one, the same ranks
+    would be searched in all data, and a test of the others would not have its level.
+    """
     weight = view.weights
+    order = content_order(view.raw_score, view.raw_outcome, weight, codes)
+    rng = np.random.default_rng([seed, zlib.crc32(view.raw_outcome[order].astype(np.uint8).tobytes())])
     if view.weight_kind == "counts":
-        first = rng.binomial(weight.astype(np.int64), 0.5).astype(np.float64)
+        first = np.empty(view.n)
+        first[order] = rng.binomial(weight[order].astype(np.int64), 0.5)
     else:
         first = weight.copy()
-        first[rng.permutation(view.n)[view.n // 2 :]] = 0
+        first[order[rng.permutation(view.n)[view.n // 2 :]]] = 0
     index = [np.flatnonzero(each > 0) for each in (first, weight - first)]
     return index, [first[index[0]], (weight - first)[index[1]]]
 

@@ -13,7 +13,6 @@ from ..binning.rules import EqualMass, check_bins
 from ..clinical.censoring import WeightedOutcomes, counts_of, known_outcomes, observed_risk, read_follow_up, row_counts
 from ..clinical.survival import hint_at_mistakes, read_survival, replicates, smooth_at, survival_summary
 from ..errors import CalibrantError
-from ..inference.replicates import Replicates
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import documents_keywords, parameters_of
 from ..views.view import View
@@ -242,7 +241,7 @@ def survival_diagram(
         def drawn(rows: NDArray[np.int64]) -> Floats:
             return np.clip(smooth_at(data.outcomes(rows), risk[rows], x), 0, 1)
 
-        sample, reason = replicates(drawn, Replicates(len(risk), n_resamples, rng), len(x))
+        sample, reason = replicates(drawn, data, n_resamples, rng, len(x))
         if not reason:
             low, high = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return SurvivalDiagram(

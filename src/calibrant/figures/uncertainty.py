@@ -13,6 +13,7 @@ from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand
 from ..inference.replicates import Bounds, Replicates, many, quantile_bounds
 from ..util.checks import check_whole
+from ..util.hashes import content_order
 from ..views.view import View
 
 Array = NDArray[Any]
@@ -57,7 +58,8 @@ class Resampler:
         single = view.weight_kind == "importance"
         rate = view.outcome if single else np.clip(self.events / self.weight, 0, 1)
         chance = rate if how == "bootstrap" else view.score if single else self.score
-        replicates = Replicates(view.n if single else self.weight, count, rng)
+        order = content_order(view.score, view.outcome, view.weights) if single else None
+        replicates = Replicates(view.n if single else self.weight, count, rng, order=order)
 
         def sums(number: int) -> tuple[Floats, Floats]:
             rows, events = replicates.counts_and_events(number, chance)

@@ -16,6 +16,7 @@ from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole
+from ..util.hashes import content_order
 from ..util.results import Result, number, pvalue_clause, pvalue_text
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
@@ -247,7 +248,10 @@ def compare(
 
     plan = chosen, options
     own = [sampler_of(*plan, sampler) for sampler in samplers.values()]
-    # The same seed draws the same rows for all models.
+    rows = [sampler.predictions for sampler in samplers.values()]
+    order = content_order(*(column for p in rows for column in (p.labels, p.probs, p.weight)))
+    for sampler in own:  # the same seed draws the same rows for all models
+        sampler.by_content = order
     sample = np.hstack([resampled_values([plan], sampler, "rows", n_resamples, seed) for sampler in own])
     # Infinite replicates of a finite value are treated as undefined.
     sample = sample[(np.isfinite(sample) | np.isinf(list(values.values())) & ~np.isnan(sample)).all(axis=1)]
@@ -269,7 +273,7 @@ def sampler_of(metric: Metric, options: dict[str, Any], sampler: PredictionSampl
     if sampler.clusters is None and p.weight_kind != "counts":
         single = choose_sampler([(metric, options)], p, True, "rows")
         if isinstance(single, RowSampler) and single.view.n == p.n:
-            return single
+            return RowSampler(single.view)  # not one that others share
     return sampler
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ColumnError
 
 
 def first_line(error: Exception) -> str:
@@ -36,7 +36,10 @@ def quoted(name: str) -> str:
 
 
 def lossless(name: str, type: str) -> str:
-    """A column as SQL, in a type that NumPy represents without loss; dates and very large numbers as text."""
+    """A column of names as SQL, in a type that NumPy represents without loss; dates and very large numbers as text."""
+    if re.match(r"STRUCT|MAP|UNION|BLOB|.*\]$", type, re.DOTALL):
+        problem = f"has values of type {type}; expected numbers, text, truth values or dates"
+        raise ColumnError(name, problem, "name another column, or convert it first")
     plain = re.fullmatch(r"BOOLEAN|FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", type)
     return quoted(name) if plain else f"CAST({quoted(name)} AS VARCHAR)"
 

@@ -56,6 +56,7 @@ from .ood import OodScale, read_ood, scales_of
 from .queries import Part, Transaction
 from .retention import Pruned, plan_retention, prune_rows
 from .sequential import as_counted
+from .set_aside import SetAside, files_set_aside, remember
 from .settings import Settings, check_columns, check_watched, read_horizon, read_keep
 from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
 from .store import Store, is_unwritable
@@ -447,6 +448,42 @@ class Monitor:
             reconcile({**balance(counts), "labels": delivered})
             moved = settle(db, self.settings)
         return self._answer(counts, moved, begun)
+
+    def set_aside(self, problems: Mapping[str, str], *, added: Iterable[str] = ()) -> dict[str, SetAside]:
+        """Remember files that could not be added, by name and content; the status lists them.
+
+        Parameters
+        ----------
+        problems : mapping of str to str
+            What is wrong with each file.
+        added : iterable of str
+            Files that were added, and are no longer set aside, as those are not that do not exist any more.
+
+        Returns
+        -------
+        dict of str to SetAside
+            The hash of each of these files, and whether the same content was set aside before.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from pathlib import Path
+        >>> import calibrant as cal
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path, reference = os.path.join(folder, "monitor.db"), ([0, 1, 1, 1] * 9, [0.1, 0.4, 0.8, 0.9] * 9)
+        ...     monitor = cal.Monitor.create(path, reference=reference, every="1d")
+        ...     file = os.path.join(folder, "day.csv")
+        ...     _ = Path(file).write_text("prob 1.7")
+        ...     first = monitor.set_aside({file: "got 1.7"})
+        ...     again = monitor.set_aside({file: "got 1.7"})
+        >>> first[file].unchanged, again[file].unchanged
+        (False, True)
+        """
+        with self._store.read() as db:
+            if not problems and not files_set_aside(db):
+                return {}
+        with self._store.write() as db:
+            return remember(db, problems, added)
 
     def prune(self, keep: Any = None, *, dry_run: bool = False) -> Pruned:
         """Remove old rows; sketches, results and alarms of their windows are kept, and the store shrinks.

@@ -25,7 +25,7 @@ from ..input.frames import class_names, column_names, positive_last
 from ..input.labels import is_text
 from ..input.predictions import Predictions
 from ..input.weights import WeightKind
-from ..util.blocks import map_blocks, rows_per_block
+from ..util.hashes import fingerprint, row_hashes
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -249,50 +249,6 @@ class TrainingData(Scores):
         return self._p.weight, self._p.weight_kind
 
 
-def row_hashes(values: Array, seed: Any) -> NDArray[np.uint64]:
-    """A hash of each row; the sign of 0 is ignored."""
-    rows = _bits(values)
-    seeds = _odd_numbers(rows.shape[1], seed)
-    parts = map_blocks(
-        lambda start, stop: _mixed(rows[start:stop], seeds),
-        len(rows),
-        rows_per_block(rows.shape[1]),
-        columns=rows.shape[1],
-    )
-    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
-
-
-def fingerprint(scores: Array) -> str:
-    """A hash of the rows that does not depend on their order; the sign of 0 is ignored."""
-    rows = _bits(scores)
-    seeds = _odd_numbers(rows.shape[1], 20_240_501)
-
-    def added(start: int, stop: int) -> tuple[int, int]:
-        row = _mixed(rows[start:stop], seeds)
-        return int(row.sum(dtype=np.uint64)), int(np.square(row).sum(dtype=np.uint64))
-
-    parts = map_blocks(added, len(rows), rows_per_block(rows.shape[1]), columns=rows.shape[1])
-    total = [sum(column) % 2**64 for column in zip(*parts, strict=True)]
-    return hashlib.sha256(repr((rows.shape, total)).encode()).hexdigest()[:32]
-
-
-def _bits(values: Array) -> NDArray[np.uint64]:
-    values = np.ascontiguousarray(values, dtype=np.float64) + 0.0
-    return values.reshape(len(values), -1).view(np.uint64)
-
-
-def _odd_numbers(count: int, seed: Any) -> NDArray[np.uint64]:
-    return np.random.default_rng(seed).integers(1, 2**63, count, dtype=np.uint64) | np.uint64(1)
-
-
-def _mixed(rows: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Multiply each column by its own odd number, combine the columns and mix the result."""
-    row = np.bitwise_xor.reduce(rows * seeds, axis=1)
-    for _ in range(2):
-        row = (row ^ (row >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return np.asarray(row)
-
-
 def normalised(rows: Floats, otherwise: Floats) -> Floats:
     """Rows divided by their sum; the rows of `otherwise` where the sum is 0."""
     total = rows.sum(axis=1, keepdims=True)
@@ -396,6 +352,12 @@ def _own_score(data: TrainingData) -> tuple[Floats, Floats]:
     others = scores.copy()
     others[rows, data.labels] = -np.inf
     return scores[rows, data.labels] - others.max(axis=1), scores
+
+
+def mixed_rows(data: TrainingData, rng: Any = 0) -> NDArray[np.intp]:
+    """The rows in a random order, which depends on their content and the seed; as in `random_parts`, the data are a part of the seed."""
+    draw = np.random.default_rng([seed_of(rng), seed_of_data(data)])
+    return order_of_content(data)[draw.permutation(data.n)]
 
 
 def fold_of_rows(data: TrainingData, folds: int, rng: Any = 0) -> NDArray[np.intp]:

@@ -268,7 +268,7 @@ def _differences(parts: Mapping[str, Predictions], settings: Settings) -> tuple[
     pairs = len(parts) * (len(parts) - 1) // 2
     draws = max(settings.n_resamples, RESAMPLES_PER_PAIR * pairs)
     most = int(MOST_WORK / (draws * len(parts) * len(settings.metrics) * first.k))
-    rows = sampled_rows(first.n, min(most_rows(first.k), max(LEAST_ROWS, most)), settings.seed)
+    rows = sampled_rows(first, min(most_rows(first.k), max(LEAST_ROWS, most)), settings.seed)
     notes = [f"Differences are based on {draws:,} resamples."]
     if len(rows) < first.n:
         notes.append(f"Differences use {len(rows):,} of {first.n:,} rows, sampled at random with the seed.")

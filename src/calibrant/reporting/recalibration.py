@@ -16,6 +16,7 @@ from ..metrics.registry import catalogue
 from ..recalibration.choosing import Recalibration, recalibrate, rows_summing_to_one
 from ..recalibration.methods import METHODS
 from ..recalibration.scores import Scores
+from ..util.hashes import content_order
 from .content import CalibratorTable
 from .wording import remark, static_texts
 
@@ -27,11 +28,12 @@ NAMED_ROWS = 5
 MEASURE, TEST = "smece", "ecce_mad"
 
 
-def sampled_rows(n: int, most: int, seed: int) -> NDArray[np.intp]:
-    """Return all rows, or a random subset of `most` rows in their order; the same seed gives the same rows."""
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+def sampled_rows(p: Predictions, most: int, seed: int) -> NDArray[np.intp]:
+    """Return all rows, or a random subset of `most` rows in their order, which the seed and the content of the rows determine."""
+    if p.n <= most:
+        return np.arange(p.n)
+    order = content_order(p.probs, p.labels, p.weight, p.groups)
+    return np.sort(order[np.random.default_rng(seed).choice(p.n, most, replace=False)])
 
 
 def row_count(p: Predictions) -> int:
@@ -72,7 +74,7 @@ def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTa
         return no_calibrators(p, level, f"calibrators need one class for each row, and {what}")
     if len(np.unique(p.labels)) == 1:
         return no_calibrators(p, level, "only one class occurs, so a calibrator cannot be fitted")
-    rows = sampled_rows(p.n, most_rows(p.k), seed)
+    rows = sampled_rows(p, most_rows(p.k), seed)
     # recalibrate would do the same; the remaining error has to be measured on exactly these rows.
     part = rows_summing_to_one(p if len(rows) == p.n else p.take(rows))
     excluded = excluded_outcomes(part)

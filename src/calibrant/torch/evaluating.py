@@ -12,7 +12,7 @@ from torch import nn
 from ..errors import InputError, InSampleWarning, warn_caller
 from ..evaluation.measure import evaluate as evaluate_arrays
 from ..evaluation.result import Evaluation
-from ..recalibration.scores import fingerprint
+from ..util.hashes import fingerprint
 from .collecting import Collected, collect, evaluating
 from .modules import TemperatureModule
 

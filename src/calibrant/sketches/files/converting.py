@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -102,7 +103,12 @@ def _from_excel(path: str, target: Path) -> None:
             if len(filled) > 1:
                 problem = f"has several sheets with content: {', '.join(map(repr, filled))}"
                 raise FileError(path, problem, "save the one to read as a file of its own")
-            _write_rows(book[filled[0]], target)
+            with book[filled[0]]._get_source() as source:
+                written = count_rows(source.read())
+            read = _write_rows(book[filled[0]], target)
+            if read != written:
+                problem = f"has {written:,} rows with values, of which {read:,} were read; rows may be out of order"
+                raise FileError(path, problem, "save it again, or as CSV")
         finally:
             book.close()
     except FileError:
@@ -111,6 +117,16 @@ def _from_excel(path: str, target: Path) -> None:
         if is_interrupt(error):
             raise KeyboardInterrupt from None
         raise FileError(path, f"cannot be read as a spreadsheet: {error}", "save it again, or as CSV") from error
+
+
+def count_rows(xml: bytes) -> int:
+    """The number of rows with values in the XML of a sheet, counted without its parser, which drops rows that are out of order.
+
+    >>> count_rows(b'<sheetData><row r="1"><c><v>3</v></c></row><row r="2"><c s="1"/></row><x:row><is><t>a</t></is></x:row></sheetData>')
+    2
+    """
+    rows = re.split(rb"<(?:\w+:)?row\b", re.split(rb"</(?:\w+:)?sheetData>", xml)[0])[1:]
+    return sum(re.search(rb"<(?:\w+:)?[vt](?:\s[^>]*)?>[^<]", row) is not None for row in rows)
 
 
 def _rows_of(sheet: Any) -> Iterator[Sequence[Any]]:
@@ -126,18 +142,21 @@ def any_value(row: Sequence[Any]) -> bool:
     return any(value is not None for value in row)
 
 
-def _write_rows(sheet: Any, target: Path) -> None:
-    """Write a sheet as CSV; columns without a header are left out.
+def _write_rows(sheet: Any, target: Path) -> int:
+    """Write a sheet as CSV and return the number of rows with values; columns without a header are left out.
 
     Each row is one line, so that the number of a line is that of the row in the sheet.
     """
     header: list[int] = []
+    read = 0
     with target.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         for row in _rows_of(sheet):
+            read += any_value(row)
             header = header or [place for place, value in enumerate(row) if value is not None]
             cells = [_text(row[place]) if place < len(row) else "" for place in header]
             writer.writerow(cells if any(cells) else [])
+    return read
 
 
 def _text(value: Any) -> str:

@@ -60,7 +60,7 @@ def add_groups(rows: Rows, factors: tuple[Factor, ...]) -> tuple[Rows, Group | N
 
 def _group_name(rows: Rows, column: str) -> str:
     """The name of a group of one column within a combination; as in `names_as_written`, two spellings of a whole number are one name."""
-    value = quoted(column)
+    value = lossless(column, rows.types[column])
     if not rows.printed or rows.types[column] != "VARCHAR":
         return value
     whole = f"regexp_replace({value}, {text(f'^{WHOLE}$')}, '\\1')"
