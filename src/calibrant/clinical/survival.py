@@ -590,11 +590,11 @@ def replicates(
 ) -> tuple[Floats, str]:
     """So many statistics of the rows of each replicate; a reason to use none where too many of them have no value."""
     order = content_order(data.risk, data.follow_up.time, data.follow_up.event, data.follow_up.weight)
-    bootstrap = Replicates(len(data.risk), count, rng, order=order)
+    bootstrap = Replicates(len(data.risk), count, rng)
 
     def values_of(number: int) -> Floats:
         try:
-            return statistics(bootstrap.rows(number))
+            return statistics(order[bootstrap.rows(number)])
         except CalibrantError:
             return np.full(wide, math.nan)
 

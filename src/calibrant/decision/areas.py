@@ -231,20 +231,20 @@ def _area(area: str, steps: Steps, best: Steps | None) -> float:
 def resampled_areas(judged: Judged, area: Area, count: int, seed: int) -> Floats:
     """The area of `count` bootstrap replicates; rows are sorted once for all."""
     area_of(judged, area)
-    orders = [Order(judged.confidence, judged.loss)]
+    by_content = content_order(judged.confidence, judged.loss, judged.weight)
+    confidence, loss, own = (column[by_content] for column in (judged.confidence, judged.loss, judged.weight))
+    orders = [Order(confidence, loss)]
     if area.startswith("e_"):
-        orders.append(Order(-judged.loss, judged.loss))
+        orders.append(Order(-loss, loss))
     weighted = judged.weight_kind == "importance"
 
     def value(counts: Floats) -> float:
-        weight = counts * judged.weight if weighted else counts
-        square = counts * judged.weight**2 if weighted else counts
+        weight = counts * own if weighted else counts
+        square = counts * own**2 if weighted else counts
         steps = [order.steps(weight, square) for order in orders]
         return _area(area, steps[0], steps[1] if len(steps) > 1 else None)
 
-    rows = judged.weight if judged.weight_kind == "counts" else len(judged.weight)
-    order = content_order(judged.confidence, judged.loss, judged.weight)
-    return Replicates(rows, count, seed, order=order).values(value)
+    return Replicates(own if judged.weight_kind == "counts" else len(own), count, seed).values(value)
 
 
 def _groups(steps: Steps) -> tuple[Floats, Floats, Floats, Floats]:

@@ -94,7 +94,10 @@ class Certificate(Result):
             "monotone": ("The calibration curve, the probability of the event at each score, is non-decreasing.",),
             "variation": (f"The total variation of the calibration curve is at most {number(self.variation)}.",),
         }
-        return ("The rows are independent, and from the population about which the bounds are.", *curve.get(self.assuming, ()))
+        return (
+            "The rows are independent, and from the population about which the bounds are.",
+            *curve.get(self.assuming, ()),
+        )
 
     @property
     def statement(self) -> str:

@@ -58,11 +58,12 @@ class Resampler:
         single = view.weight_kind == "importance"
         rate = view.outcome if single else np.clip(self.events / self.weight, 0, 1)
         chance = rate if how == "bootstrap" else view.score if single else self.score
-        order = content_order(view.score, view.outcome, view.weights) if single else None
-        replicates = Replicates(view.n if single else self.weight, count, rng, order=order)
+        replicates = Replicates(view.n if single else self.weight, count, rng)
+        order = content_order(view.score, view.outcome, view.weights) if single else np.arange(len(chance))
+        place = np.argsort(order)
 
         def sums(number: int) -> tuple[Floats, Floats]:
-            rows, events = replicates.counts_and_events(number, chance)
+            rows, events = (drawn[place] for drawn in replicates.counts_and_events(number, chance[order]))
             return (self._sum(rows * view.weights), self._sum(events * view.weights)) if single else (rows, events)
 
         weight, events = zip(*many(sums, count), strict=True)

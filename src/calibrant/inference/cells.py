@@ -143,13 +143,6 @@ class LabelSampler:
     chance: Array
     is_counted = True
     """Whether a resample may consist of copies of rows."""
-    by_content: NDArray[np.intp]
-    """The rows in the order of their content, of samplers of rows."""
-
-    @cached_property
-    def places(self) -> NDArray[np.intp]:
-        """The place of each row in the order of their content."""
-        return np.argsort(self.by_content)
 
     def with_chance(self, chance: Array) -> Self:
         """The same rows with labels that are simulated from other probabilities."""

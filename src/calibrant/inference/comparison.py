@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import check_paired, paired_models
 from ..views.selections import Selection, parse_selection
-from .resampling import PredictionSampler, RowSampler, Sampler, refuse_options_of_rows
+from ..views.view import View
+from .resampling import PredictionSampler, RowSampler, Sampler, refuse_options_of_rows, views_of_metric
 from .sampler_choice import choose_sampler
 from .seeds import seed_of
 from .simultaneous import resampled_values
@@ -238,7 +239,8 @@ def compare(
     check_paired(given)
     check_same_rows(y_true, {"where": where})
     _check_same_rows(where, given)
-    samplers = {name: PredictionSampler(parse_selection(where, p), cluster=cluster) for name, p in given.items()}
+    parts = {name: parse_selection(where, p) for name, p in given.items()}
+    samplers = {name: PredictionSampler(p, cluster=cluster) for name, p in parts.items()}
     any_one = next(iter(samplers.values()))
     values = {name: sampler.whole().value(chosen, options) for name, sampler in samplers.items()}
     for name, value in values.items():
@@ -247,11 +249,11 @@ def compare(
     seed = seed_of(rng)
 
     plan = chosen, options
+    if not cluster:
+        order = content_order(*(column for p in parts.values() for column in (p.labels, p.probs, p.weight)))
+        samplers = {name: PredictionSampler(p.take(order)) for name, p in parts.items()}
     own = [sampler_of(*plan, sampler) for sampler in samplers.values()]
-    rows = [sampler.predictions for sampler in samplers.values()]
-    order = content_order(*(column for p in rows for column in (p.labels, p.probs, p.weight)))
-    for sampler in own:  # the same seed draws the same rows for all models
-        sampler.by_content = order
+    # The same seed draws the same rows for all models.
     sample = np.hstack([resampled_values([plan], sampler, "rows", n_resamples, seed) for sampler in own])
     # Infinite replicates of a finite value are treated as undefined.
     sample = sample[(np.isfinite(sample) | np.isinf(list(values.values())) & ~np.isnan(sample)).all(axis=1)]
@@ -273,7 +275,8 @@ def sampler_of(metric: Metric, options: dict[str, Any], sampler: PredictionSampl
     if sampler.clusters is None and p.weight_kind != "counts":
         single = choose_sampler([(metric, options)], p, True, "rows")
         if isinstance(single, RowSampler) and single.view.n == p.n:
-            return RowSampler(single.view)  # not one that others share
+            (view,) = views_of_metric(metric, p, options)
+            return RowSampler(cast(View, view))
     return sampler
 
 

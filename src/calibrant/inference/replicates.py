@@ -55,8 +55,6 @@ class Replicates:
         Number of rows in a replicate; by default as many as there are.
     clusters : list of ndarray, optional
         Rows that are drawn together.
-    order : ndarray, optional
-        The entries in an order of their content, on which the replicates then depend alone; see `content_order`.
     """
 
     def __init__(
@@ -67,7 +65,6 @@ class Replicates:
         *,
         size: int | None = None,
         clusters: list[Array] | None = None,
-        order: Array | None = None,
     ) -> None:
         self.count, self.seed = count, seed_of(rng)
         self.clusters = clusters
@@ -75,16 +72,14 @@ class Replicates:
         total = self.n if isinstance(rows, int) else rows.sum()
         single = isinstance(rows, int) or bool((rows == 1).all())
         self.size = round(float(total)) if size is None else size
-        self.order = np.arange(self.n) if order is None else order
-        self.share = None if single else np.asarray(rows)[self.order] / total
+        self.share = None if single else np.asarray(rows) / total
 
     def rows(self, number: int) -> Array:
         """The rows of a replicate, where each entry is one row."""
         return self._rows(generator(self.seed, number))
 
     def _rows(self, rng: Generator) -> Array:
-        rows = draw_rows(self.n, rng, self.clusters, self.size)
-        return rows if self.clusters is not None else self.order[rows]
+        return draw_rows(self.n, rng, self.clusters, self.size)
 
     def counts(self, number: int) -> Floats:
         """How often each entry is drawn in a replicate."""
@@ -93,14 +88,13 @@ class Replicates:
     def _counts(self, rng: Generator) -> Array:
         if self.share is None:  # faster than one binomial variate for each row
             return np.bincount(self._rows(rng), minlength=self.n)
-        return rng.multinomial(self.size, self.share)[np.argsort(self.order)]
+        return rng.multinomial(self.size, self.share)
 
     def counts_and_events(self, number: int, chance: Floats) -> tuple[Floats, Floats]:
         """How often each entry is drawn in a replicate, and the number of events among these, which have the given probabilities."""
         rng = generator(self.seed, number)
         counts = self._counts(rng)
-        events = rng.binomial(counts[self.order], chance[self.order])[np.argsort(self.order)]
-        return counts.astype(np.float64), events.astype(np.float64)
+        return counts.astype(np.float64), rng.binomial(counts, chance).astype(np.float64)
 
     def batches(self, entries: int) -> Iterator[Floats]:
         """The counts of some replicates at a time, one line for each, of at most so many entries."""

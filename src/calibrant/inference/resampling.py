@@ -1,7 +1,7 @@
 """Resampling: simulated labels under the null hypothesis, and bootstrap replicates of rows.
 
-Resample number b has its own random generator, determined by the seed and b alone. Rows are drawn from a list in the order of their content, and
-labels are simulated in it, so that no resample depends on the order of the rows. For metrics of one score per row, labels of tied scores are simulated together, and many rows are first counted in cells, if these are narrow enough
+Resample number b has its own random generator, determined by the seed and b alone. Samplers of single rows are made from rows in the order of
+their content, so that no resample depends on the order in which the rows came. For metrics of one score per row, labels of tied scores are simulated together, and many rows are first counted in cells, if these are narrow enough
 for the metric (sampler_choice.py): the cost of a resample is then proportional to the number of distinct scores or cells.
 """
 
@@ -64,6 +64,33 @@ def few_groups(count: int) -> str:
     return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
 
 
+def in_order_of_content(rows: Predictions) -> Predictions:
+    """The rows in the order of their content, on which resamples then depend alone."""
+    return rows.take(content_order(rows.probs, rows.labels, rows.weight, rows.groups, rows.features))
+
+
+def view_in_order_of_content(view: View) -> View:
+    """The rows of a view in the order of their content."""
+    order = content_order(view.raw_score, view.raw_outcome, view.weight)
+    own = None if view.rows is None else view.rows.take(order)
+    return part_of(view, view.raw_score[order], view.raw_outcome[order], order, own)
+
+
+def part_of(view: View, score: Array, outcome: Array, at: Any, rows: Predictions | None) -> View:
+    """The rows of a view at these places, with other scores or outcomes."""
+    return View(
+        score,
+        outcome,
+        None if view.weight is None else view.weight[at],
+        view.weight_kind,
+        rows=rows,
+        lens=view.lens,
+        log_odds=None if view.log_odds is None else view.log_odds[at],
+        rest=RestOfRows(view, at),
+        classes=view.classes,
+    )
+
+
 class RowSampler(LabelSampler):
     """Single rows of one view, for metrics that depend on nothing else; a resample has as many rows as there are, or `size`."""
 
@@ -80,11 +107,6 @@ class RowSampler(LabelSampler):
         self.chance = view.raw_score
 
     @cached_property
-    def by_content(self) -> Array:
-        """The rows in the order of their content."""
-        return content_order(self.view.raw_score, self.view.raw_outcome, self.view.weight)
-
-    @cached_property
     def population(self) -> Drawn:
         """The rows with soft labels, the probabilities of their outcomes."""
         return self._drawn(self.view.raw_score, self.chance, slice(None), keep_order=True)
@@ -98,8 +120,7 @@ class RowSampler(LabelSampler):
         """Weight of each row, and of its events, one line for each resample; one line for all if rows are not resampled."""
         weight = self.view.weights
         if draws == "outcomes" and not self.counts:
-            aims = np.array([rng.random(self.view.n) for rng in rngs])[:, self.places]
-            events = (aims < self.chance).view(np.uint8)
+            events = (np.array([rng.random(self.view.n) for rng in rngs]) < self.chance).view(np.uint8)
             return weight[None], events if self.view.weight is None else events * weight
         if draws == "population":
             return weight[None], (weight * self.chance)[None]
@@ -112,15 +133,13 @@ class RowSampler(LabelSampler):
 
     def _drawn_sums(self, rng: Generator, draws: Draws) -> tuple[Array, Array]:
         """Weight of each row, and of its events, in one resample of rows or counts."""
-        view, order = self.view, self.by_content
+        view = self.view
         if self.counts:
-            rows = view.weights.astype(np.int64)
-            if draws != "outcomes":
-                rows = rng.multinomial(self.total, self.share[order])[self.places]
+            rows = view.weights.astype(np.int64) if draws == "outcomes" else rng.multinomial(self.total, self.share)
             if draws == "rows":
                 return rows, np.where(view.raw_outcome > 0, rows, 0)
-            return rows, draw_events(self.chance[order].astype(np.float64), rng, rows[order])[self.places]
-        drawn = order[draw_rows(view.n, rng, size=self.size)]
+            return rows, draw_events(self.chance.astype(np.float64), rng, rows)
+        drawn = draw_rows(view.n, rng, size=self.size)
         weight = np.bincount(drawn, minlength=view.n) * view.weights
         if draws == "rows":
             return weight, weight * view.outcome
@@ -132,12 +151,10 @@ class RowSampler(LabelSampler):
             (rows,), (positives,) = self.sums([rng], draws)
             return self._counted(rows, positives)
         view = self.view
-        if draws == "outcomes":
-            events = draw_events(self.chance[self.by_content], rng)[self.places]
-            return self._drawn(view.raw_score, events, slice(None), keep_order=True)
-        at = self.by_content[draw_rows(view.n, rng, size=self.size)]
-        outcome = view.raw_outcome[at] if draws == "rows" else draw_events(self.chance[at], rng)
-        return self._drawn(view.raw_score[at], outcome, at, keep_order=False)
+        at: Any = slice(None) if draws == "outcomes" else draw_rows(view.n, rng, size=self.size)
+        if draws == "rows":
+            return self._drawn(view.raw_score[at], view.raw_outcome[at], at, keep_order=False)
+        return self._drawn(view.raw_score[at], draw_events(self.chance[at], rng), at, keep_order=draws == "outcomes")
 
     def _counted(self, rows: Array, positives: Array) -> Drawn:
         counts = np.concatenate([rows - positives, positives])
@@ -154,21 +171,7 @@ class RowSampler(LabelSampler):
         return one_view(view)
 
     def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool) -> Drawn:
-        own = self.view
-        weight = None if own.weight is None else own.weight[at]
-        rows = own.rows if keep_order else None
-        drawn = View(
-            score,
-            outcome,
-            weight,
-            own.weight_kind,
-            rows=rows,
-            lens=own.lens,
-            log_odds=None if own.log_odds is None else own.log_odds[at],
-            rest=RestOfRows(own, at),
-            classes=own.classes,
-        )
-        return one_view(drawn)
+        return one_view(part_of(self.view, score, outcome, at, self.view.rows if keep_order else None))
 
 
 class PredictionSampler(LabelSampler):
@@ -191,12 +194,6 @@ class PredictionSampler(LabelSampler):
         self.chance = predictions.probs
 
     @cached_property
-    def by_content(self) -> Array:
-        """The rows in the order of their content."""
-        p = self.predictions
-        return content_order(p.probs, p.labels, p.weight, p.groups, p.features)
-
-    @cached_property
     def population(self) -> Drawn:
         """The rows with soft labels, the probabilities of their classes."""
         return self._drawn(self.predictions.with_soft_labels(self.chance))
@@ -208,7 +205,7 @@ class PredictionSampler(LabelSampler):
         p = self.predictions
         if draws == "outcomes":
             return self.labelled(self.labels([rng])[0])
-        p = p.take(self.by_content[draw_rows(p.n, rng, size=self.size)])
+        p = p.take(draw_rows(p.n, rng, size=self.size))
         return self._drawn(p.with_labels(draw_labels(p, p.probs, [rng])[0]))
 
     def labelled(self, labels: Array) -> Drawn:
@@ -217,8 +214,7 @@ class PredictionSampler(LabelSampler):
 
     def labels(self, rngs: Iterable[Generator]) -> Array:
         """Labels simulated for all rows, one line for each generator."""
-        labels = draw_labels(self.predictions, self.chance[self.by_content], rngs, self.paths)
-        return labels[:, self.places]
+        return draw_labels(self.predictions, self.chance, rngs, self.paths)
 
     @property
     def class_chances(self) -> Array:
@@ -228,19 +224,14 @@ class PredictionSampler(LabelSampler):
 
     @cached_property
     def paths(self) -> Array | None:
-        """The cumulative probabilities of each class, one line per class, in the order of the content; None for two events, and for too many entries to keep."""
+        """The cumulative probabilities of each class, one line per class; None for two events, and for too many entries to keep."""
         p = self.predictions
         several = p.kind == "multiclass" and p.k > 2
-        return (
-            np.ascontiguousarray(cumulative(self.chance[self.by_content]).T)
-            if several and p.probs.size <= MOST_PATHS
-            else None
-        )
+        return np.ascontiguousarray(cumulative(self.chance).T) if several and p.probs.size <= MOST_PATHS else None
 
     def picked(self, rng: Generator) -> Array:
         """The row indices of one bootstrap replicate."""
-        rows = draw_rows(self.predictions.n, rng, self.clusters, size=self.size)
-        return rows if self.clusters is not None else self.by_content[rows]
+        return draw_rows(self.predictions.n, rng, self.clusters, size=self.size)
 
     def whole(self) -> Drawn:
         """The original data."""

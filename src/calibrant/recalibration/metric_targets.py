@@ -19,6 +19,7 @@ from ..inference.resampling import PredictionSampler
 from ..inference.simultaneous import resampled_values
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
+from ..util.hashes import content_order
 from ..util.processes import run_all
 from ..util.progress import track
 from ..views.lenses import Lens
@@ -82,8 +83,9 @@ class MetricTarget(NamedTuple):
 
     def values(self, p: Predictions, probs: Floats, resamples: int) -> Floats:
         """Distance of the metric from its ideal value for these probabilities: of all rows, and of resamples of the rows."""
-        sampler = PredictionSampler(with_matrix(p, probs))
-        own = sampler.whole().value(self.metric, self.options)
+        matrix = with_matrix(p, probs)
+        own = PredictionSampler(matrix).whole().value(self.metric, self.options)
+        sampler = PredictionSampler(matrix.take(content_order(p.probs, p.labels, p.weight)))
         rows = sampler_of(self.metric, self.options, sampler)
         drawn = resampled_values([(self.metric, self.options)], rows, "rows", resamples, 0)[:, 0]
         distance = np.append(own, drawn) - self.metric.ideal
