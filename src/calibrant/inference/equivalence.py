@@ -14,7 +14,7 @@ from .intervals import CLOSED_FORM, Interval, interval, is_error
 
 RELIABLE = (*CLOSED_FORM, "inversion")
 # With fewer resamples the limits of the inversion vary too much: with 200, 9% instead of 5% of errors at the tolerance were taken as smaller.
-LEAST_RESAMPLES = 999
+LEAST_RESAMPLES = 1999
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,6 +128,7 @@ def equivalence_test(data: Any, metric: Metric, tolerance: float, alpha: float, 
             f"must be below {largest:g}, the largest distance of {metric.id} from its ideal value; got {tolerance:g}"
         )
         raise ArgumentError("tolerance", problem, "for example 0.02")
+    keywords["n_resamples"] = max(LEAST_RESAMPLES, keywords.get("n_resamples", 0))
     limits: Interval = interval(data, metric=metric, level=1 - 2 * alpha, **keywords)
     # Intervals of the bootstrap may be too short, and asymptotic ones of squared errors are where most rows lie in one bin.
     if limits.method not in RELIABLE or (limits.method == "asymptotic" and is_error(metric)):
@@ -135,10 +136,5 @@ def equivalence_test(data: Any, metric: Metric, tolerance: float, alpha: float, 
         raise UndefinedMetricError(
             metric.id, problem, "use another metric, a one-event lens, or rows without soft labels"
         )
-    if limits.method == "inversion" and keywords.get("n_resamples", LEAST_RESAMPLES) < LEAST_RESAMPLES:
-        problem = (
-            f"must be at least {LEAST_RESAMPLES} for an equivalence test of {metric.id}; got {keywords['n_resamples']}"
-        )
-        raise ArgumentError("n_resamples", problem)
     own = (limits.value, float(metric.ideal), float(tolerance), limits.low, limits.high)
     return EquivalenceResult(metric.id, *own, alpha, limits.method, limits.n, limits.lens, limits.note)

@@ -478,7 +478,7 @@ class Inversion:
         # Small errors have estimates that are skewed to the right. The upper limit is among the larger ones, whose lower tail is longer; the
         # observed value counts as one of theirs, as in a p-value by simulation.
         every, of_large = residuals(0), residuals(len(values) // 2)
-        below = (1 + of_large.searchsorted(place, side="right")) / (1 + len(of_large))
+        below = of_large.searchsorted(place, side="right") / len(of_large)
         above = 1 - every.searchsorted(place, side="left") / len(every)
         # From the one-sided test of an error of 0 to equal tails.
         apart = ((grid + bias(grid / top) - self.mean) / (APART * self.deviation)).clip(0, 1)

@@ -89,7 +89,7 @@ def assess(
         Values that count as evidence against the null hypothesis. By default the alternative that the metric declares, and
         ``"two-sided"`` for strictly proper scores.
     n_resamples : int, default 999
-        Number of simulated data sets.
+        Number of simulated data sets; at least 1999 for a `tolerance` that is tested by simulation.
     exact : bool, default False
         Whether to simulate row by row even where sums over cells of nearly equal score are accurate enough.
     rng
