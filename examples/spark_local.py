@@ -24,7 +24,7 @@ def missing() -> str | None:
     """The missing requirement of Spark, if any."""
     for package in ("pyspark", "pyarrow", "pandas"):
         if importlib.util.find_spec(package) is None:
-            return f"{package} is not installed: pip install 'calibrant[spark]'"
+            return f"{package} is not installed: pip install '.[spark]' in a clone"
     return None if shutil.which("java") or os.environ.get("JAVA_HOME") else "Java is not installed: install Java 17"
 
 

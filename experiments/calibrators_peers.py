@@ -21,14 +21,6 @@ Labels = NDArray[np.int64]
 # Functions from the scores and outcomes of a fit to rates at new scores.
 Curve = Callable[[Floats, Labels, Floats], Floats]
 
-MODULES = {
-    "scikit-learn": "sklearn",
-    "netcal": "netcal",
-    "probmetrics": "probmetrics",
-    "betacal": "betacal",
-    "venn-abers": "venn_abers",
-    "uncertainty-calibration": "calibration",
-}
 CLIP = 1e-12
 MOST_ROWS = 20_000
 # Methods that are compared in a short run.
@@ -142,7 +134,8 @@ class Peer(NamedTuple):
         return function(fit, new) if self.function.endswith("_rows") else one_by_one(function, fit, new)
 
 
-PEERS = [Peer(*row) for row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["peers"]]
+FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+PEERS, MODULES = [Peer(*row) for row in FACTS["peers"]], FACTS["modules"]
 
 
 def versions() -> dict[str, str]:

@@ -2,12 +2,13 @@
 
 `claims.toml` lists the statements: page, text, and a simulation of this file, a test, a proof or a citation. ``python -m experiments.claims`` runs the
 simulations and prints, for each number that a page states, the stated value, the simulated one and its Monte Carlo error; it exits with 1 if they differ by more
-than three errors and the tolerance of the claim. Run number i of a claim has its own generator, so that the number of processes changes nothing.
+than three errors and the tolerance of the claim. claims.json keeps what was simulated. Run number i of a claim has its own generator, so that the number of processes changes nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 import tomllib
@@ -16,18 +17,18 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import expit
 
 import calibrant as cal
 
 Rng = np.random.Generator
-Floats = NDArray[np.float64]
 Run = Callable[[Rng], dict[str, float]]
-LIST = Path(__file__).with_name("claims.toml")
+LIST, RESULTS = Path(__file__).with_suffix(".toml"), Path(__file__).with_suffix(".json")
 SIMULATIONS: dict[str, Run] = {}
 """Each gives the values of one run, whose means a page states."""
 
@@ -38,30 +39,13 @@ def simulation(run: Run) -> Run:
     return run
 
 
-def _sigmoid(x: Floats) -> Floats:
-    return 1 / (1 + np.exp(-x))
-
-
-def _softmax(logits: Floats) -> Floats:
-    odds = np.exp(logits)
-    return odds / odds.sum(axis=1, keepdims=True)
-
-
-def _sharpened(p: Floats, power: float) -> Floats:
-    raised = p**power
-    return raised / raised.sum(axis=-1, keepdims=True)
-
-
-def _labels(rng: Rng, p: Floats) -> NDArray[np.int64]:
-    return (rng.random((len(p), 1)) > p.cumsum(axis=1)).sum(axis=1).clip(0, p.shape[1] - 1)
-
-
 @simulation
 def variation_of_few_rows(rng: Rng) -> dict[str, float]:
     """Rejections by `vce` and `vce_db` with 60 rows and 100 classes, of overconfident and of calibrated predictions."""
     true = rng.dirichlet(np.full(100, 0.1), 60)
-    label = _labels(rng, true)
-    sharp = _sharpened(np.maximum(true, 1e-12), 2.0)
+    label = (rng.random((60, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(0, 99)
+    sharp = np.maximum(true, 1e-12) ** 2
+    sharp /= sharp.sum(axis=1, keepdims=True)
     values = {}
     for metric in ("vce", "vce_db"):
         values[metric] = cal.assess(label, sharp, metric=metric, n_resamples=199).rejected
@@ -81,8 +65,10 @@ def means_by_chance(rng: Rng) -> dict[str, float]:
 def coefficient_intervals(rng: Rng) -> dict[str, float]:
     """Whether intervals of slope, intercept and E/O of calibrated risks contain 1, 0 and 1."""
     values = {}
-    for rows, events in ((100, 20), (500, 100), (500, 10), (2000, 40)):
-        p = _sigmoid(rng.normal(0, 1, rows) + _shift(events / rows))
+    # Log-odds of unit variance with mean risks of 0.2 and 0.02.
+    common, rare = -1.6496769875979125, -4.359674879503511
+    for rows, events, centre in ((100, 20, common), (500, 100, common), (500, 10, rare), (2000, 40, rare)):
+        p = expit(rng.normal(centre, 1, rows))
         y = (rng.random(rows) < p).astype(int)
         for metric, truth, methods in (
             ("cox_slope", 1.0, ("wald", "profile", "sandwich")),
@@ -97,15 +83,6 @@ def coefficient_intervals(rng: Rng) -> dict[str, float]:
                     continue
                 values[f"{metric} {method}, {rows} patients, {events} events"] = ends.low <= truth <= ends.high
     return values
-
-
-def _shift(rate: float) -> float:
-    """The mean of normal log-odds of unit variance whose risks have this mean."""
-    from scipy.optimize import brentq
-    from scipy.stats import norm
-
-    nodes = norm.ppf((np.arange(2000) + 0.5) / 2000)
-    return float(brentq(lambda shift: _sigmoid(nodes + shift).mean() - rate, -12, 12))
 
 
 @simulation
@@ -131,8 +108,8 @@ def few_clusters(rng: Rng) -> dict[str, float]:
 def equal_models(rng: Rng) -> dict[str, float]:
     """Rejections by `compare` of two models that are equally miscalibrated, in 60 rows."""
     truth = rng.normal(0, 1.2, 60)
-    y = (rng.random(60) < _sigmoid(truth)).astype(int)
-    models = {name: _sigmoid(truth + rng.normal(0, 0.8, 60)) for name in ("a", "b")}
+    y = (rng.random(60) < expit(truth)).astype(int)
+    models = {name: expit(truth + rng.normal(0, 0.8, 60)) for name in ("a", "b")}
     return {
         metric: cal.compare(y, models, metric=metric, n_resamples=400)["a", "b"].pvalue <= 0.05
         for metric in ("ece", "ece_em", "brier")
@@ -145,13 +122,13 @@ def flexible_curves(rng: Rng) -> dict[str, float]:
     values = {}
     for rows, centre in ((400, -0.9), (1000, -3.5)):
         x = rng.normal(centre, 1.0, rows)
-        y = (rng.random(rows) < _sigmoid(0.1 + 0.9 * x)).astype(int)
+        y = (rng.random(rows) < expit(0.1 + 0.9 * x)).astype(int)
         for smoother, uncertainty in (("loess", "binomial"), ("loess", "residual"), ("rcs", "wald")):
-            curve = cal.figures.flexible_calibration_curve(y, _sigmoid(x), smoother=smoother, uncertainty=uncertainty)
+            curve = cal.figures.flexible_calibration_curve(y, expit(x), smoother=smoother, uncertainty=uncertainty)
             for share in (25, 50, 95):
-                risk = np.percentile(_sigmoid(x), share)
+                risk = np.percentile(expit(x), share)
                 low, high = (np.interp(risk, curve.risk, ends) for ends in (curve.low, curve.high))
-                true = _sigmoid(0.1 + 0.9 * np.log(risk / (1 - risk)))
+                true = expit(0.1 + 0.9 * np.log(risk / (1 - risk)))
                 values[f"{rows} rows, {smoother} {uncertainty}, {share}%"] = bool(low <= true <= high)
     return values
 
@@ -160,9 +137,9 @@ def flexible_curves(rng: Rng) -> dict[str, float]:
 def belts(rng: Rng) -> dict[str, float]:
     """Whether the calibration belt contains the whole true curve."""
     x = rng.normal(0, 1.2, 400)
-    y = (rng.random(400) < _sigmoid(0.8 * x)).astype(int)
-    belt = cal.figures.calibration_belt(y, _sigmoid(x))
-    true = _sigmoid(0.8 * np.log(belt.risk / (1 - belt.risk)))
+    y = (rng.random(400) < expit(0.8 * x)).astype(int)
+    belt = cal.figures.calibration_belt(y, expit(x))
+    true = expit(0.8 * np.log(belt.risk / (1 - belt.risk)))
     return {
         f"{level:.0%}": bool(((low <= true) & (true <= high)).all())
         for level, low, high in zip(belt.levels, belt.low, belt.high, strict=True)
@@ -187,18 +164,6 @@ def adjusted_groups(rng: Rng) -> dict[str, float]:
         table = cal.evaluate(predictions, metrics=["calibration_in_the_large"], assess=True).to_frame()
         values[name] = bool((table["adjusted"].dropna() <= 0.05).any())
     return values
-
-
-@simulation
-def grouping_test(rng: Rng) -> dict[str, float]:
-    """Rejections by the test of `grouping_loss` where outcomes depend on the score alone."""
-    p = rng.random(400)
-    y = (rng.random(400) < p).astype(int)
-    features = np.column_stack([p + rng.normal(0, 0.2, 400), rng.random(400)])
-    return {
-        "rejected": cal.metrics.grouping_loss(cal.Predictions(y, p, features=features), bins=2, n_resamples=199).pvalue
-        <= 0.05
-    }
 
 
 @simulation
@@ -241,21 +206,56 @@ def venn_abers(rng: Rng) -> dict[str, float]:
 
 
 @simulation
-def safe_temperature(rng: Rng) -> dict[str, float]:
-    """Overconfidence on new rows of a temperature and of a safe one; the true temperature is 2."""
+def judges(rng: Rng) -> dict[str, float]:
+    """Whether `corrected_rate` covers the true rate, from few gold labels among 2000 judgements."""
     values = {}
-    for rows in (500, 2000):
-        logits, fresh = (rng.normal(0, 2.5, (size, 4)) for size in (rows, 20_000))
-        p, new, true, later = (_softmax(z) for z in (logits, fresh, logits / 2, fresh / 2))
-        label = _labels(rng, true)
-        for name, calibrator in (
-            ("temperature", cal.TemperatureScaling()),
-            ("safe", cal.SafeCalibration(cal.TemperatureScaling())),
-        ):
-            after = calibrator.fit(p, label).predict_proba(new)
-            gap = float((after.max(axis=1) - later[np.arange(len(later)), after.argmax(axis=1)]).mean())
-            values[f"{name}, {rows} rows, gap"] = gap
-            values[f"{name}, {rows} rows, overconfident"] = gap > 0
+    for rate, labelled in product((0.3, 0.02), (30, 100, 300)):
+        truth = rng.random(2000) < rate
+        gold = np.where(np.arange(2000) < labelled, truth, np.nan)
+        verdicts = {
+            "accurate": np.where(truth, rng.random(2000) < 0.85, rng.random(2000) < 0.15),
+            "lenient": np.where(truth, rng.random(2000) < 0.97, rng.random(2000) < 0.4),
+            "noise": rng.random(2000) < 0.5,
+            "marks": np.clip(np.round(rng.normal(5 + 2.5 * truth, 1.8)), 1, 10),
+        }
+        for name, method in product(verdicts, ("calibrated", "ppi")):
+            found = cal.inference.corrected_rate(verdicts[name], gold, method=method, rng=rng)
+            values[f"{name}, {method}, rate {rate:g}, {labelled} labels"] = found.low <= rate <= found.high
+    return values
+
+
+@simulation
+def new_centres(rng: Rng) -> dict[str, float]:
+    """Probability that the curve of a new centre lies in the prediction band of `pooled_curve`, between the outer deciles of the risks."""
+    from scipy.stats import norm
+
+    values = {}
+    for centres, least in ((5, 100), (10, 150)):
+        centre = np.repeat(np.arange(centres), rng.integers(least, 3 * least, centres))
+        risk = rng.beta(2, 5, len(centre))
+        shift, slope = rng.normal(0, 0.3, centres)[centre], rng.normal(1, 0.15, centres)[centre]
+        y = (rng.random(len(centre)) < expit(shift + slope * np.log(risk / (1 - risk)))).astype(int)
+        band = cal.clinical.pooled_curve(cal.Predictions(y, risk, groups=centre), points=15)
+        low, high = np.quantile(risk, [0.1, 0.9])
+        x = np.log(band.score / (1 - band.score))
+        ends = [np.log(end / (1 - end)) for end in (band.prediction_low, band.prediction_high)]
+        inside = np.diff([norm.cdf((end - x) / np.hypot(0.3, 0.15 * x)) for end in ends], axis=0)[0]
+        values[f"{centres} centres"] = float(inside[(low <= band.score) & (band.score <= high)].mean())
+    return values
+
+
+@simulation
+def updates(rng: Rng) -> dict[str, float]:
+    """Whether `closed_test_update` changes a model of ten predictors more than it needs: not at all, or by an intercept."""
+    values = {}
+    for rows, intercept, shift in ((100, -1.0, 0.0), (300, -1.0, 0.0), (300, -3.2, 0.0), (300, -1.0, 0.7)):
+        x = rng.normal(size=(rows, 10))
+        odds = x @ np.repeat([0.4, 0.0], 5) + intercept
+        y = (rng.random(rows) < expit(odds + shift)).astype(int)
+        for resamples in (0, 99) if intercept == -3.2 else (0,):
+            found = cal.clinical.closed_test_update(y, expit(odds), features=x, n_resamples=resamples)
+            name = f"{rows} rows, intercept {intercept:g}, shift {shift:g}, {resamples} simulated"
+            values[name] = found.chosen not in ("none", "intercept")[: 1 + (shift > 0)]
     return values
 
 
@@ -293,7 +293,11 @@ def main() -> int:
                 continue
             print(f"{claim['page']}: {claim['text']}")
             stated = claim.get("values", {})
-            for key, (mean, error, runs) in means(name, chosen.runs or claim["runs"], pool).items():
+            found = means(name, chosen.runs or claim["runs"], pool)
+            stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+            stored[name] = {key: [round(mean, 4), round(error, 4), runs] for key, (mean, error, runs) in found.items()}
+            RESULTS.write_text(json.dumps(stored, indent=1) + "\n")
+            for key, (mean, error, runs) in found.items():
                 line = f"  {name}: {key} {mean:.4g} ± {error:.2g} ({runs} runs)"
                 if key in stated:
                     low, high = stated[key]

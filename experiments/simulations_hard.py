@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 import calibrant as cal
 from experiments.simulations_plan import PLAN
@@ -27,7 +28,7 @@ def hard_scores(distribution: str, n: int, rng: np.random.Generator) -> tuple[Fl
     if distribution == "concentrated":
         return 0.3 + 0.01 * rng.random(n), None
     if distribution == "sharp logits":
-        return _sigmoid(rng.normal(0, 20, n)), None
+        return expit(rng.normal(0, 20, n)), None
     return rng.random(n), rng.exponential(1, n)
 
 
@@ -66,8 +67,3 @@ def hard_truth(metric: str, distribution: str, truth: str) -> float:
         "l2ce_interval": (p - q) ** 2,
     }
     return float(means[metric].mean())
-
-
-def _sigmoid(x: Floats) -> Floats:
-    with np.errstate(over="ignore"):
-        return 1 / (1 + np.exp(-x))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from calibrant.inference.simulation.warps import bump, temperature
 from calibrant.metrics.registry import catalogue
@@ -46,11 +47,6 @@ DISTRIBUTIONS = {"even": (1.0, 1.0), "sharp": (0.5, 0.5), "skewed": (5.0, 1.0)}
 Rows = tuple[Any, Any]
 
 
-def _softmax(logits: Any) -> Any:
-    raw = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return raw / raw.sum(axis=1, keepdims=True)
-
-
 def _rare(rng: np.random.Generator, n: int, classes: int) -> Rows:
     if classes == 2:
         return rng.beta(0.5, 99.5, n), None
@@ -72,7 +68,7 @@ def _concentrated(rng: np.random.Generator, n: int, classes: int) -> Rows:
 def _sharp_logits(rng: np.random.Generator, n: int, classes: int) -> Rows:
     if classes == 2:
         return 1 / (1 + np.exp(-rng.normal(0, 20, n))), None
-    return _softmax(rng.normal(0, 20, (n, classes))), None
+    return softmax(rng.normal(0, 20, (n, classes)), axis=1), None
 
 
 def _weighted(rng: np.random.Generator, n: int, classes: int) -> Rows:
@@ -88,11 +84,7 @@ SETTINGS: dict[str, Callable[[np.random.Generator, int, int], Rows]] = {
     "importance weights": _weighted,
 }
 """Settings in which asymptotic null distributions are inaccurate: scores of each row, and weights or None."""
-GRADES = {
-    "3 grades": (0.05, 0.2, 0.5),
-    "5 grades": (0.02, 0.06, 0.15, 0.3, 0.6),
-    "8 grades": (0.002, 0.005, 0.01, 0.03, 0.08, 0.15, 0.3, 0.6),
-}
+GRADES: dict[str, list[float]] = PLAN["grades"]
 
 
 def few_scores(setting: str, rng: np.random.Generator, n: int) -> Any:

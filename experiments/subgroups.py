@@ -96,7 +96,13 @@ CURVES: dict[str, tuple[Callable[[Rng, int], Floats], Callable[[Floats], Floats]
     "overconfident, sharp": (lambda rng, n: rng.beta(0.1, 0.1, n), lambda s: 0.2 + 0.6 * s),
     "0 and 1, half wrong": (lambda rng, n: rng.integers(0, 2, n).astype(float), lambda s: 0.25 + 0.5 * s),
     "wave": (lambda rng, n: rng.random(n), lambda s: s + 0.1 * np.sin(10 * np.pi * s) * np.minimum(s, 1 - s) * 2),
+    "20 levels, up and down": (
+        lambda rng, n: rng.integers(1, 20, n) / 20,
+        lambda s: np.clip(s + 0.2 * (-1) ** np.rint(20 * s), 0, 1),
+    ),
 }
+# Curves that are not monotone.
+WAVES = ("wave", "20 levels, up and down")
 
 
 @lru_cache
@@ -147,7 +153,8 @@ def width(rng: Rng, case: Case) -> Values:
 def tolerance(rng: Rng, case: Case) -> Values:
     """Whether an error of exactly the tolerance is declared to be smaller, and how often that of calibrated scores is."""
     p = 0.2 + 0.5 * rng.random(case["rows"])
-    y = rng.random(case["rows"]) < p + case["shift"]
+    below = (15 * p).astype(int) % 2 if case["shape"] == "alternating" else 0
+    y = rng.random(case["rows"]) < p + case["shift"] * (1 - 2 * below)
     found = cal.assess(y, p, metric=case["metric"], tolerance=0.03)
     return {"shown": float(found.rejected)}
 
@@ -180,7 +187,7 @@ STUDIES = {
         certificate,
         [
             *crossed(
-                curve=[name for name in CURVES if name != "wave"],
+                curve=[name for name in CURVES if name not in WAVES],
                 rows=(100, 1000, 10_000),
                 assuming=("monotone",),
                 groups=(0,),
@@ -190,6 +197,12 @@ STUDIES = {
                 curve=["wave", "calibrated, rare events", "20 steps"],
                 rows=(100, 1000, 10_000),
                 assuming=("none",),
+                groups=(0,),
+            ),
+            *crossed(
+                curve=["five grades, constant curve", "20 levels, up and down"],
+                rows=(100, 1000, 10_000),
+                assuming=("levels",),
                 groups=(0,),
             ),
             *crossed(
@@ -204,8 +217,10 @@ STUDIES = {
     "tolerance": Study(
         tolerance,
         [
-            *crossed(metric=("calibration_in_the_large",), rows=(1000, 4000), shift=(0.03, 0.0)),
-            *crossed(metric=("ece",), rows=(1000, 4000), shift=(0.03, 0.0)),
+            *crossed(
+                metric=("calibration_in_the_large", "ece"), rows=(1000, 4000), shift=(0.03, 0.0), shape=("constant",)
+            ),
+            *crossed(metric=("ece",), rows=(1000, 4000), shift=(0.03,), shape=("alternating",)),
         ],
         400,
     ),

@@ -131,17 +131,6 @@ def _truth(shape: tuple[float, float], slope: float) -> dict[str, float]:
     }
 
 
-def distances(rng: Rng, shape: tuple[float, float], n: int) -> Runs:
-    """Distances of the calibration curve of a calibrated model, whose true value is 0."""
-    risk = rng.beta(*shape, n)
-    y = (rng.random(n) < risk).astype(int)
-    if not 2 <= y.sum() <= n - 2:
-        return {}
-    found = cal.clinical.summary(y, risk, n_resamples=200)
-    rows = [found[id] for id in ("ici", "e50", "e90", "emax")]
-    return {row.id: (row.low <= 0, row.value) for row in rows if row.low is not None and row.value is not None}
-
-
 def censoring(rng: Rng, n: int, dependence: float) -> Runs:
     """Intervals of `survival_summary` of calibrated risks, where the log hazard of censoring rises by `dependence` over the range of the risk."""
     risk = rng.beta(2, 3, n)
@@ -300,7 +289,7 @@ def read_study(run: Callable[..., Runs], facts: dict[str, Any]) -> Study:
 
 
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-FUNCTIONS = (net_benefit, threshold, centres, summary, distances, censoring, optimism, season, plateau, simplex_test)
+FUNCTIONS = (net_benefit, threshold, centres, summary, censoring, optimism, season, plateau, simplex_test)
 STUDIES = {run.__name__: read_study(run, FACTS[run.__name__]) for run in FUNCTIONS}
 # A net benefit of 0 has no interval.
 STUDIES["net_benefit"].cases[:] = [

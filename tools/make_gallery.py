@@ -95,7 +95,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "Isotonic (CORP)",
             "Isotonic regression, with a simultaneous confidence band. The legend shows the decomposition of the Brier score: miscalibration is "
             "what recalibration could gain.",
-            'ax = cal.reliability_diagram(yes.y_true, yes.y_prob, kind="corp").plot()',
+            'ax = cal.reliability_diagram(yes.y_true, yes.y_prob, kind="isotonic").plot()',
         ),
         Entry(
             "logit",
@@ -166,14 +166,6 @@ SECTIONS: dict[str, list[Entry]] = {
             "One panel per cut of ordered classes",
             "For ordered classes, each panel shows the cumulative probability of a class or a lower one. Here both are too extreme.",
             "axes = cal.figures.ordinal_panels(three.y_true, three.y_prob).plot()",
-        ),
-    ],
-    "Distribution of the scores": [
-        Entry(
-            "entropy",
-            "Entropy of several models",
-            "Recalibration that lowers the confidence raises the entropy.",
-            "ax = cal.figures.entropy_diagram(y, models).plot()",
         ),
     ],
     "Without bins": [

@@ -151,7 +151,8 @@ class Finding(NamedTuple):
     number: str
 
 
-CLAIMS: list[dict[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["claim"]
+FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CLAIMS, MODELS = FACTS["claim"], FACTS["models"]
 RULES = jinja2.Environment(undefined=jinja2.StrictUndefined)
 RULES.filters |= {"percent": percent, "name": name_of}
 RULES.tests |= {"rejected_by": is_rejected}

@@ -13,23 +13,24 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from experiments.images.claims import AFTER, BASE, CLAIMS, Method, Results, average, mean, moved, values, verdict
+from experiments.images.claims import (
+    AFTER,
+    BASE,
+    CLAIMS,
+    MODELS,
+    Method,
+    Results,
+    average,
+    mean,
+    moved,
+    values,
+    verdict,
+)
 from experiments.images.measure import BINS, CLASSES, GROUPS, INTERVALS, NONE, RESULTS, SHARPER, TOP, load
 from experiments.rendering import markdown_table, render
 from experiments.reproductions.study import PAGES
 
 NAMES = {"resnet": "ResNet", "vgg": "VGG"}
-MODELS = {
-    "base": "base (cross entropy)",
-    "label_smoothing": "label smoothing 0.05",
-    "mixup": "mixup 0.2",
-    "focal": "focal loss, gamma 3",
-    "flsd": "focal loss, FLSD-53",
-    "mmce": "MMCE, weight 2",
-    "dropout": "dropout 0.25, not sampled",
-    "mc_dropout": "Monte Carlo dropout, 30 samples",
-    "ensemble": "ensemble of 5",
-}
 PICTURE = "images_errors.png"
 ARROWS = {-1: " ↓", 0: "", 1: " ↑"}
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 import calibrant as cal
 from calibrant.figures.classgroups import group_error_diagram
-from calibrant.figures.entropy import entropy_diagram
 from calibrant.figures.groupconfidence import group_confidence_diagram
 from calibrant.figures.intervals import inside
 from calibrant.figures.topk import topk_diagram
@@ -51,9 +51,8 @@ def measure_set(data: Path, source: sets.Source, small: bool) -> dict[str, Any]:
 def measure_histogram(held: sets.Rows, probs: Floats, source: sets.Source) -> dict[str, Any]:
     """What the choice of bins moves; the keys are those of `measure`."""
     p = cal.Predictions(held.labels, probs)
-    spread = entropy_diagram(p)["model"]
-    ranked = topk_diagram(p, k=source.k, metric="ece", lens="within_top")["model"].rank_confidence
-    found = {"accuracy": spread.accuracy, "entropy": spread.entropy, "rank_confidence": ranked.tolist()}
+    shown = topk_diagram(p, k=source.k, metric="ece", lens="within_top")["model"]
+    found = {"accuracy": shown.accuracy[0], "entropy": entropy_of(p), "rank_confidence": shown.rank_confidence.tolist()}
     apart, tree = sets.untied(p), {"binning": cal.KDTree(gamma=GAMMA)}
     return found | {
         "ece": [cal.ece(apart, lens="top_label")],
@@ -62,15 +61,19 @@ def measure_histogram(held: sets.Rows, probs: Floats, source: sets.Source) -> di
     }
 
 
+def entropy_of(p: cal.Predictions) -> float:
+    """Mean entropy of the predictions, in nats."""
+    return float(entr(p.probs).sum(axis=1).mean())
+
+
 def measure(p: cal.Predictions, held: sets.Rows, source: sets.Source, *, draws: int, seed: int) -> dict[str, Any]:
     """All numbers of one model on one half."""
     apart = sets.untied(p)
     shown = topk_diagram(p, k=source.k, metric="ece", lens="within_top")["model"]
-    spread = entropy_diagram(p)["model"]
     found: dict[str, Any] = {
-        "accuracy": spread.accuracy,
-        "confidence": spread.confidence,
-        "entropy": spread.entropy,
+        "accuracy": shown.accuracy[0],
+        "confidence": shown.confidence[0],
+        "entropy": entropy_of(p),
         "nll": cal.nll(p),
         "brier": cal.brier(p),
         "top_k_accuracy": shown.accuracy.tolist(),

@@ -12,6 +12,7 @@ from experiments.reproductions import practical_pictures as pictures_of
 from experiments.reproductions.practical_measure import GIVEN, LEAST, WORDS
 from experiments.reproductions.practical_reading import Results, beyond, line, marked, mean, models_of, numbers
 from experiments.reproductions.practical_sets import BIASED, C100, HISTOGRAM, MNIST, RAW, SOURCES, TEMPERATURE, Source
+from experiments.reproductions.practical_values import TEXTS
 from experiments.reproductions.study import Part, Row, Table
 
 PUBLISHED = {RAW: 0.739, TEMPERATURE: 0.739, BIASED: 0.735, HISTOGRAM: 0.731}
@@ -85,7 +86,7 @@ def topk_part(found: dict[str, Results], pictures: Path) -> Part:
         tables=[
             *tables,
             Table((f"{C100.title}: bins of the histogram", *GRID), _grid(results["grid"])),
-            Table(("full and traditional error", *OVERVIEW), _overview(found)),
+            Table(("full and traditional error", *TEXTS["overview"]), _overview(found)),
         ],
         pictures=[("practical_topk.png", caption)],
     )
@@ -100,19 +101,6 @@ def _grid(results: Results) -> list[list[Any]]:
     wanted: list[tuple[Any, ...]] = [("accuracy",), ("ece", 0), *(("top_k", at[k]) for k in (1, 5, 10, 100))]
     wanted += [("full", 0), ("entropy",), ("rank_confidence", at[2])]
     return [[name, *line(results, name, *wanted)] for name in results["measured"]]
-
-
-OVERVIEW = (
-    "model",
-    "traditional",
-    "beyond chance",
-    "top-1, adaptive",
-    "full",
-    "beyond chance",
-    "NLL",
-    "Brier",
-    "entropy",
-)
 
 
 def _overview(found: dict[str, Results]) -> list[list[Any]]:

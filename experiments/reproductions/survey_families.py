@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.errors import CalibrantError
+from experiments.rendering import ROOT
 from experiments.reproductions.study import Part, Table
 from experiments.reproductions.survey_data import table_rows
 
@@ -85,10 +87,24 @@ def _won(metric: cal.metrics.Metric, value: float | None) -> bool | None:
 
 
 def parts(small: bool) -> list[Part]:
-    """Both tables; the short form measures some metrics of each family only."""
+    """The names, and both tables; the short form measures some metrics of each family only."""
     chosen = [m for at, m in enumerate(cal.catalogue.values()) if not small or at % 6 == 0]
     found = {m.id: measured(m) for m in chosen}
-    return [counts_part(), properties_part(found)]
+    return [names_part(), counts_part(), properties_part(found)]
+
+
+def names_part() -> Part:
+    """Every name that the survey uses, with the metric of the catalogue and what its definition departs in."""
+    names: dict[str, str] = json.loads((ROOT / "tests" / "metrics" / "survey_names.json").read_text(encoding="utf-8"))
+    lines = []
+    for id in dict.fromkeys(names.values()):
+        info = cal.catalogue[id].info
+        own = "; ".join(name for name, known in names.items() if known == id)
+        lines.append([own, f"`{id}`", *(text.replace("|", "\\|") for text in (info.certainty, info.notes))])
+    return Part(
+        "names",
+        tables=[Table(["name in the survey", "metric", "certainty", "definition, and where it departs"], lines)],
+    )
 
 
 def members(family: str) -> list[cal.metrics.Metric]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,15 @@ def test_statement_and_support(claim: dict[str, Any]) -> None:
     if support == "test":
         path, _, name = claim["test"].partition("::")
         assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_stored_values_are_those_that_are_stated() -> None:
+    stored = json.loads(claims.RESULTS.read_text(encoding="utf-8"))
+    assert set(stored) >= {"judges", "new_centres", "updates"}
+    for claim in LISTED:
+        for key, (low, high) in claim.get("values", {}).items():
+            mean, error, _ = stored.get(claim["simulation"], {}).get(key, (low, 0, 0))
+            assert low - 3 * error <= mean <= high + 3 * error, key
 
 
 def test_every_simulation_supports_a_statement() -> None:

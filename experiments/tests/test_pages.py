@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+import calibrant as cal
+from benchmarks import labelfree as benchmarks_labelfree
 from experiments import (
     calibrators,
     calibrators_page,
     calibrators_simulated,
     estimators,
+    labelfree,
     simulations_intervals,
     simulations_page,
     subgroups,
@@ -43,7 +46,7 @@ def test_results_give_their_page(results: Path, page: Path, made: Callable[[Any]
     assert made(json.loads(results.read_text(encoding="utf-8"))) == page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("name", "parts"), list(zip(STUDIES, (3, 5, 14, 9, 4), strict=True)))
+@pytest.mark.parametrize(("name", "parts"), list(zip(STUDIES, (3, 5, 15, 9, 4), strict=True)))
 def test_studies_of_papers_give_their_page(name: str, parts: int) -> None:
     study = load(RESULTS / f"{name}.json")
     assert as_page(study) == (PAGES / f"{name}.md").read_text(encoding="utf-8")
@@ -51,6 +54,30 @@ def test_studies_of_papers_give_their_page(name: str, parts: int) -> None:
     for part in study.parts:
         for picture, _ in part.pictures:
             assert 5_000 < (PAGES / picture).stat().st_size < 150_000
+
+
+def test_performance_without_labels() -> None:
+    page = labelfree.PAGE.read_text(encoding="utf-8")
+    stored = json.loads(labelfree.RESULTS.read_text(encoding="utf-8"))
+    assert labelfree.filled(page, stored) == page
+    assert list(stored["simulated"]) == list(labelfree.SETTINGS)
+    for results in stored["simulated"].values():
+        for share, runs in results.values():
+            assert share >= 0.93 - 3 * max(share * (1 - share), 1 / runs) ** 0.5 / runs**0.5
+    compared = json.loads(benchmarks_labelfree.RESULTS.read_text(encoding="utf-8"))
+    assert benchmarks_labelfree.table(compared) in page
+    assert all(row["difference"] < 0.002 for row in compared["metrics"].values())
+
+
+def test_every_name_of_the_survey_is_on_its_page() -> None:
+    names = json.loads((ROOT / "tests" / "metrics" / "survey_names.json").read_text(encoding="utf-8"))
+    (table,) = (part.tables[0] for part in load(RESULTS / "survey.json").parts if part.key == "names")
+    listed = {name: line for line in table.lines for name in str(line[0]).split("; ")}
+    assert set(listed) == set(names)
+    for name, id in names.items():
+        _, metric, certainty, notes = listed[name]
+        info = cal.catalogue[id].info
+        assert (metric, certainty, str(notes).replace("\\|", "|")) == (f"`{id}`", info.certainty, info.notes)
 
 
 def test_long_tables_are_those_of_the_results() -> None:

@@ -173,7 +173,7 @@ def test_an_empty_bin_is_shown_as_empty(table: BinTable) -> None:
     found = table.to_dict()
     assert [found[name][1] for name in ("rows", "mean_score", "rate", "gap")] == [0, None, None, None]
     assert repr(table).splitlines()[2].split() == ["0.2500", "0.5000", "0", "-", "-", "empty"]
-    assert "<td>empty</td>" in table._repr_html_()
+    assert ">empty</td>" in table._repr_html_()
     assert cal.mce([0, 1, 0, 1, 1, 0], [0.1, 0.2, 0.6, 0.8, 0.9, 1.0], bins=4) == pytest.approx(0.6)
     lower, upper = table.interval()
     assert np.isnan([lower[1], upper[1]]).all()

@@ -93,7 +93,7 @@ def test_what_has_no_room_is_named() -> None:
     score = rng.random(2000)
     many = interactive(Predictions(rng.random(2000) < score, score, groups=groups))
     assert len(many.groups) == MAX_GROUPS
-    assert "10 smaller groups are not selectable" in many.left_out[0]
+    assert many.left_out == ("The 50 largest of 60 groups can be selected.",)
     sizes = {name: groups.count(name) for name in set(groups)}
     kept = {series.name: series.rows for series in many.groups}
     assert all(sizes[name] == rows for name, rows in kept.items())
@@ -101,8 +101,7 @@ def test_what_has_no_room_is_named() -> None:
     probs = rng.dirichlet(np.ones(40), 500)
     classes = interactive(Predictions(rng.integers(0, 40, 500), probs))
     assert len(classes.lenses) == 1 + MAX_CLASSES
-    assert "20 smaller classes are not selectable" in classes.left_out[0]
-    assert classes.left_out[0].endswith("and 8 more.")
+    assert classes.left_out == ("The 20 largest of 40 classes can be selected.",)
 
 
 def test_kinds_of_predictions() -> None:

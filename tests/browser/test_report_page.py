@@ -108,6 +108,7 @@ def test_page_and_picture_have_the_same_data(
 def test_groups_and_classes(binary: Page, many: Page) -> None:
     options = "[...document.getElementById('{}').options].map(o => o.text)"
     assert binary.run(options.format("group")) == ["All rows", *BINARY.group_names]
+    assert binary.run("document.getElementById('said').textContent") == ""
     for code, name in enumerate(BINARY.group_names):
         part = BINARY.take(BINARY.groups == code)
         choose(binary, group=code + 1)

@@ -46,7 +46,7 @@ def test_json_holds_the_library_s_numbers(run: Run, old: Path, tmp_path: Path) -
     assert read["weaknesses"] == theirs.to_dict()["weaknesses"]
     assert read["recalibration"] == theirs.to_dict()["recalibration"]
     assert read["provenance"]["parameters"]["by"] == "country"
-    assert read["title"] == "Calibration of old.csv"
+    assert read["title"] == "Calibration report"
     assert theirs.verdict.sentence in printed
     assert printed.endswith(f"Wrote {out}.\n")
 
@@ -60,7 +60,7 @@ def test_a_page_is_what_is_written_unless_said(
     assert printed.endswith("Wrote report.html.\n")
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
     assert run("report", old, *FAST, "--no-recalibration", "--as", "md")[0] == 0
-    assert (tmp_path / "report.md").read_text().startswith("# Calibration of old.csv")
+    assert (tmp_path / "report.md").read_text().startswith("# Calibration report")
 
 
 def test_options_reach_the_report(run: Run, old: Path) -> None:

@@ -148,3 +148,16 @@ def test_a_certificate_of_other_groups_is_not_confirmed():
         "The groups differ: those of the certificate are a, b, those of the data none.",
     )
     assert len(cal.certify(y, score).check(grouped)) == 1
+
+
+def test_scores_with_few_values_need_no_assumption_on_the_curve():
+    score = np.tile([0.1, 0.2, 0.3, 0.4], 5000)
+    y = np.random.default_rng(4).random(len(score)) < np.where(score * 10 % 2 > 0.5, score + 0.2, score)
+    by_level = cal.certify(y, score, assuming="levels")
+    gaps = [abs(y[score == s].mean() - s) / 4 for s in np.unique(score)]
+    assert by_level.bounds[0].estimate == pytest.approx(sum(gaps))
+    assert by_level.bounds[0].bins == 4
+    assert 0.1 < by_level.bound < 0.16
+    assert by_level.check(y, score) == ()
+    assert len(by_level.assumptions) == 1
+    assert "E|P(Y = 1 | score) - score|" in by_level.statement

@@ -1,4 +1,4 @@
-"""Pictures of ranges of confidence and of entropy: their data against counting and scipy, the pictures against their data."""
+"""Pictures of ranges of confidence: their data against counting, the pictures against their data."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.decision.likert import likert_error
-from calibrant.figures.entropy import entropy_diagram
 from calibrant.figures.intervals import interval_error_diagram
 
-from .pictures import assert_same, new_axes
+from .pictures import assert_same
 
 SIM = cal.inference.make_miscalibrated(
     800, warp=cal.inference.simulation.temperature(1.7), distribution=[0.3] * 6, rng=2
@@ -44,11 +42,6 @@ def test_interval_rows_are_what_counting_gives(intervals: Any) -> None:
     assert found.overall == pytest.approx(cal.ece(Y, P, sample_weight=WEIGHT), abs=1e-12)
 
 
-def test_outside_is_the_error_of_words() -> None:
-    bands = likert_error(Y, P, edges="five", within="one").bands
-    assert_same(interval_error_diagram(Y, P, intervals="five")["model"].outside, [band.error for band in bands])
-
-
 def test_an_interval_holds_its_lower_end_and_the_last_both() -> None:
     scores = [0.0, 0.2, 0.33, 0.33, 0.5, 0.66, 0.9, 1.0, 1.0]
     found = interval_error_diagram([0, 1] * 4 + [1], scores)["model"]
@@ -64,18 +57,3 @@ def test_intervals_need_not_cover_and_sketches_serve() -> None:
     assert shown["model"].error[1] == pytest.approx(cal.smece(Y, P, where=top >= 0.9))
     sketch = interval_error_diagram({"all": cal.Sketch.of(Y, P)})
     assert_same(sketch["all"].rows, interval_error_diagram(Y, P)["model"].rows)
-
-
-# Entropy
-
-
-def test_entropy_is_that_of_scipy() -> None:
-    from scipy.stats import entropy
-
-    shown = entropy_diagram(Y, MODELS, sample_weight=WEIGHT)
-    found = shown["plain"]
-    assert found.entropy == pytest.approx(np.average(entropy(P, axis=1), weights=WEIGHT))
-    assert found.accuracy == pytest.approx(np.average(P.argmax(axis=1) == Y, weights=WEIGHT))
-    assert found.confidence == pytest.approx(np.average(P.max(axis=1), weights=WEIGHT))
-    ax = shown.plot(new_axes()[0])
-    assert_same([bar.get_width() for bar in ax.patches], [model.entropy for model in shown.models])

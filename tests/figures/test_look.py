@@ -41,7 +41,7 @@ FIGURES: dict[str, tuple[Any, int]] = {
     "bars": (figures.reliability_diagram(Y, P, kind="bars"), 1),
     "roof": (figures.reliability_diagram(Y, P, kind="roof"), 1),
     "smooth": (figures.reliability_diagram(Y, P, kind="smooth"), 1),
-    "corp": (figures.reliability_diagram(Y, P, kind="corp"), 1),
+    "corp": (figures.reliability_diagram(Y, P, kind="isotonic"), 1),
     "panels": (figures.reliability_panels(Y, PAIR, bins=15), 2),
     "murphy": (figures.murphy_diagram(Y, PAIR), 2),
     "decomposition": (figures.decomposition_diagram(EVENT.y_true, RISKS), 2),
@@ -54,7 +54,6 @@ FIGURES: dict[str, tuple[Any, int]] = {
     "heat": (figures.group_confidence_diagram(Y, P, hierarchy=TREE), 0),
     "groups": (figures.group_error_diagram(Y, PAIR, hierarchy=TREE), 2),
     "intervals": (figures.interval_error_diagram(Y, PAIR), 2),
-    "entropy": (figures.entropy_diagram(Y, PAIR), 2),
     "topk": (figures.topk_diagram(Y, PAIR), 2),
     "variation": (figures.variation_diagram(Y, P), 1),
     "uce": (figures.uce_diagram(Y, P), 1),
@@ -269,7 +268,6 @@ def test_long_names_leave_the_axes_their_room(letters: int) -> None:
     for axes in (
         figures.reliability_panels(Y, models, bins=15, metrics=("ece",)).plot(layout="overlay"),
         figures.murphy_diagram(Y, models).plot(),
-        figures.entropy_diagram(Y, models).plot(),
         figures.reliability_panels(Y, models, bins=15).plot(),
     ):
         assert_readable(axes)

@@ -38,7 +38,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (line, (Y, P), {"uncertainty": "magic"}, errors.ArgumentError, "uncertainty"),
     (line, (Y, P), {"level": 95}, errors.ArgumentError, "level"),
     (line, (K, Q), {"lens": "classwise"}, errors.LensError, "lens"),
-    (line, (Y, P), {"kind": "corp", "uncertainty": "wilson"}, errors.UndefinedMetricError, "uncertainty"),
+    (line, (Y, P), {"kind": "isotonic", "uncertainty": "wilson"}, errors.UndefinedMetricError, "uncertainty"),
     (line, (Y, P), {"uncertainty": "bootstrap", "n_resamples": 3}, errors.ArgumentError, "n_resamples"),
     (line, (Y, P), {"uncertainty": "bootstrap", "rng": "x"}, errors.ArgumentError, "rng"),
     (line, (Y, P), {"kind": "smooth", "bandwidth": 0}, errors.ArgumentError, "bandwidth"),

@@ -19,7 +19,7 @@ from tests.calling import call
 
 from .pictures import drawn, new_ax, png_of
 
-KINDS = ("bins", "bars", "roof", "smooth", "corp")
+KINDS = ("bins", "bars", "roof", "smooth", "isotonic")
 SIM = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(2.0), rng=3)
 Y, P = SIM.y_true, SIM.y_prob
 
@@ -142,7 +142,7 @@ def test_the_band_is_the_calibration_band_at_the_mean_scores() -> None:
 
 
 def test_corp_is_isotonic_regression() -> None:
-    diagram = reliability_diagram(Y, P, kind="corp", uncertainty=None)
+    diagram = reliability_diagram(Y, P, kind="isotonic", uncertainty=None)
     assert diagram.curve is not None
     order = np.argsort(P)
     wanted = reference_pav([float(value) for value in Y[order]])
@@ -152,7 +152,7 @@ def test_corp_is_isotonic_regression() -> None:
 
 
 def test_corp_consistency_agrees_with_refitting() -> None:
-    diagram = reliability_diagram(Y[:80], P[:80], kind="corp", uncertainty="consistency", n_resamples=1500, rng=0)
+    diagram = reliability_diagram(Y[:80], P[:80], kind="isotonic", uncertainty="consistency", n_resamples=1500, rng=0)
     rng, fits = np.random.default_rng(9), []
     assert diagram.curve is not None
     for _ in range(1500):
@@ -217,7 +217,7 @@ def test_laws_of_any_data(rows: list[tuple[int, bool]], bins: int) -> None:
     assert ((diagram.table.left <= diagram.mean_score) & (diagram.mean_score <= diagram.table.right + 1e-12))[
         full
     ].all()
-    curve = reliability_diagram(y, p, kind="corp", uncertainty="band").curve
+    curve = reliability_diagram(y, p, kind="isotonic", uncertainty="band").curve
     assert curve is not None
     assert (np.diff(curve.y) >= -1e-12).all()
 
@@ -287,7 +287,9 @@ def test_words_values_and_names_stand_on_the_picture() -> None:
     assert top.get_legend().get_texts()[0].get_text().startswith("ece 0.")
     bare = reliability_diagram(Y, P, bins=15, uncertainty=None).plot(new_ax(), counts=None)
     assert (bare.get_legend(), len(bare.child_axes)) == (None, 0)
-    parts = reliability_diagram(Y, P, kind="corp").plot(new_ax()).get_legend().get_texts()[0].get_text().splitlines()
+    parts = (
+        reliability_diagram(Y, P, kind="isotonic").plot(new_ax()).get_legend().get_texts()[0].get_text().splitlines()
+    )
     assert [line.split()[0] for line in parts] == ["miscalibration", "discrimination", "uncertainty"]
 
 
@@ -311,7 +313,7 @@ def test_rare_events_on_logit_axes() -> None:
     for kind in ("bars", "roof"):
         with pytest.raises(cal.errors.ArgumentError):
             reliability_diagram(y, p, kind=kind).plot(new_ax(), scale="logit")  # type: ignore[arg-type]
-    for kind in ("smooth", "corp"):
+    for kind in ("smooth", "isotonic"):
         assert len(png_of(reliability_diagram(y, p, kind=kind).plot(new_ax(), scale="logit"))) > 1000  # type: ignore[arg-type]
 
 
@@ -337,11 +339,11 @@ def test_a_score_of_whole_rows_is_named_by_its_question() -> None:
 
 
 def test_a_curve_of_one_point_is_seen() -> None:
-    ax = reliability_diagram([0, 1, 1] * 9, [0.6] * 27, kind="corp", uncertainty="bootstrap", rng=0).plot(new_ax())
+    ax = reliability_diagram([0, 1, 1] * 9, [0.6] * 27, kind="isotonic", uncertainty="bootstrap", rng=0).plot(new_ax())
     (line,) = drawn(ax, "curve")
     assert line.get_xydata().tolist() == [[0.6, pytest.approx(2 / 3)]]
     assert line.get_marker() == "o"
     (band,) = drawn(ax, "band")
     assert np.ptp(band.get_paths()[0].vertices[:, 0]) > 0
-    (many,) = drawn(reliability_diagram(Y, P, kind="corp").plot(new_ax()), "curve")
+    (many,) = drawn(reliability_diagram(Y, P, kind="isotonic").plot(new_ax()), "curve")
     assert many.get_marker() == "None"

@@ -41,7 +41,7 @@ OF_ONE_EVENT = {
     "reliability": partial(cal.reliability_diagram, bins=10),
     "bootstrap": partial(cal.reliability_diagram, bins=4, uncertainty="bootstrap", n_resamples=50),
     "smooth": partial(cal.reliability_diagram, kind="smooth", uncertainty="consistency", n_resamples=50),
-    "corp": partial(cal.reliability_diagram, kind="corp", uncertainty="consistency", n_resamples=50),
+    "corp": partial(cal.reliability_diagram, kind="isotonic", uncertainty="consistency", n_resamples=50),
     "cumulative": cal.figures.cumulative_diagram,
     "intervals": cal.figures.interval_error_diagram,
     "murphy": cal.figures.murphy_diagram,

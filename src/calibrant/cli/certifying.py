@@ -20,11 +20,11 @@ from .source import Source
 @click.option("--level", type=float, default=0.95, show_default=True, help="Probability with which all bounds hold.")
 @click.option(
     "--assuming",
-    type=click.Choice(["monotone", "variation", "none"]),
+    type=click.Choice(["monotone", "variation", "levels", "none"]),
     default="monotone",
     show_default=True,
-    help="Assumption on the calibration curve: non-decreasing, a total variation of at most --variation, or none, which bounds the error "
-    "over bins of equal width.",
+    help="Assumption on the calibration curve: non-decreasing, a total variation of at most --variation; or nothing: levels is for scores "
+    "with few distinct values, none bounds the error over bins of equal width.",
 )
 @click.option("--variation", type=float, metavar="NUMBER", help="Largest total variation of the calibration curve.")
 @click.option("--bins", type=int, default=15, show_default=True, help="Number of bins, for --assuming none.")

@@ -9,8 +9,9 @@ from ..errors import ArgumentError
 from ..evaluation.measure import calibrate_predictions, evaluate
 from ..inference.significance import assess
 from ..recalibration.choosing import recalibrate
-from ..reporting.building import report
+from ..reporting.building import build
 from ..reporting.forms import form_of
+from ..reporting.settings import Settings
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from . import options
@@ -55,10 +56,11 @@ def run(out: str, save_data: str | None = None) -> None:
     pairs = [(old, new) for old, new in zip(before.results, after.results, strict=True) if old.value is not None]
     rows = [[old.metric, number(old.value), number(new.value)] for old, new in pairs]
     print_table(["metric", "before", "after"], rows, range(1, 3))
-    report(test, title="Handwritten digits, gradient boosting").save(path)
+    settings = Settings(title="Handwritten digits, gradient boosting", n_resamples=RESAMPLES)
+    build(test, settings, {}).save(path)
     say(
-        f"\nWrote {path.resolve()}; open it in a browser. It compares calibrators by cross-validation on the test images, so its figures "
-        "differ slightly from those above."
+        f"\nWrote {path.resolve()}; open it in a browser. It compares calibrators by cross-validation on the test images, so that part "
+        "differs from the one above."
     )
     for file in packaged if folder is not None else ():
         say(f"Wrote {write_atomic(Path(folder or '') / file.name, file.read_bytes())}")

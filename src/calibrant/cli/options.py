@@ -470,7 +470,7 @@ fit_options = with_options(
         metavar="NAME",
         default="auto",
         show_default=True,
-        help="Calibration method, a comma-separated list of methods to choose from, or auto for those suited to the number of rows.",
+        help="Calibration method, also one of a --plugin; a comma-separated list of methods to choose from, or auto for those suited to the number of rows.",
     ),
     click.option(
         "--loss",

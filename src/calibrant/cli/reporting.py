@@ -136,7 +136,7 @@ def run(files: tuple[str, ...], *, kind: str | None, id_column: str | None, **op
     is_comparison = kind is not None
     names = COMPARED if is_comparison and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
     settings = Settings(
-        title=title if is_comparison else title or f"Calibration of {named_file(files[0])}",
+        title=title,
         metrics=names,
         n_resamples=draws.resamples,
         seed=draws.seed,

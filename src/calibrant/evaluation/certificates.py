@@ -25,7 +25,7 @@ from ..views.lenses import Lens
 from ..views.resolve import as_predictions
 from ..views.view import VectorView
 
-Assumption = Literal["monotone", "variation", "none"]
+Assumption = Literal["monotone", "variation", "levels", "none"]
 ALL_ROWS = "all rows"
 
 
@@ -50,7 +50,7 @@ class Certificate(Result):
         The bound for all rows, and for each group; ``certificate["all rows"]`` returns one.
     level : float
         Probability with which all bounds hold jointly, at least.
-    assuming : {"monotone", "variation", "none"}
+    assuming : {"monotone", "variation", "levels", "none"}
         What is assumed of the calibration curve.
     variation : float or None
         Largest total variation of the calibration curve, for ``"variation"``.
@@ -93,9 +93,8 @@ class Certificate(Result):
         curve = {
             "monotone": ("The calibration curve, the probability of the event at each score, is non-decreasing.",),
             "variation": (f"The total variation of the calibration curve is at most {number(self.variation)}.",),
-            "none": (),
         }
-        return ("The rows are independent, and from the population about which the bounds are.", *curve[self.assuming])
+        return ("The rows are independent, and from the population about which the bounds are.", *curve.get(self.assuming, ()))
 
     @property
     def statement(self) -> str:
@@ -191,10 +190,11 @@ def certify(
     y_prob
     level : float, default 0.95
         Probability with which all bounds hold jointly, at least.
-    assuming : {"monotone", "variation", "none"}, default "monotone"
+    assuming : {"monotone", "variation", "levels", "none"}, default "monotone"
         ``"monotone"`` bounds the true error for a non-decreasing calibration curve, ``"variation"`` that for a curve whose total variation
-        is at most `variation`. ``"none"`` assumes nothing and bounds the error over `bins` bins of equal width, in which errors of
-        opposite signs cancel.
+        is at most `variation`. The others assume nothing of the curve: ``"levels"`` bounds the true error of scores with few distinct values,
+        such as those of an isotonic or histogram calibrator that was fitted on other rows, and ``"none"`` the error over `bins` bins of equal
+        width, in which errors of opposite signs cancel.
     variation : float, optional
         Largest total variation of the calibration curve, required for ``"variation"``; that of a monotone curve is at most 1.
     bins : int, default 15
@@ -243,7 +243,8 @@ def certify(
        a curve of variation v the last term is :math:`\frac{1}{2} (\sum_b w_b r_b + v \max_b w_b)`, over the bins of several scores. The Chernoff bound [2]_ of a mean of
        n values in [0, 1] leads from these rows to the population.
 
-    The number of bins minimizes the bound that is expected of calibrated scores; it depends on the scores alone. With ``"none"`` the bins are fixed, and
+    The number of bins minimizes the bound that is expected of calibrated scores; it depends on the scores alone. With ``"levels"`` each
+    distinct score is a bin, within which the error is constant. With ``"none"`` the bins are fixed, and
     the first two steps, each at :math:`\delta / 2` and with terms of at most 2, bound the error of the population. With g groups
     :math:`\delta = (1 - \text{level}) / (g + 1)`. For calibrated scores the bound decreases as :math:`n^{-1/3}`.
 
@@ -261,7 +262,7 @@ def certify(
     (0.079, ())
     """
     check_fraction(level, "level")
-    check_choice(assuming, "assuming", ("monotone", "variation", "none"))
+    check_choice(assuming, "assuming", ("monotone", "variation", "levels", "none"))
     check_whole(bins, "bins")
     if (variation is None) == (assuming == "variation"):
         remedy = "pass variation=2, or use assuming='monotone'" if variation is None else "use assuming='variation'"
@@ -277,8 +278,10 @@ def certify(
         if isinstance(view, VectorView):
             raise LensError("lens", "certify requires one score per row", "use 'top_label' or 'class:NAME'")
         refuse_importance(view, "certify", "drop them, or pass counts")
-        is_binned = assuming == "none"
-        bound = bound_binned_error(view, risk, bins) if is_binned else bound_true_error(view, risk, variation)
+        if assuming == "none":
+            bound = bound_binned_error(view, risk, bins)
+        else:
+            bound = bound_true_error(view, risk, variation, by_level=assuming == "levels")
         bounds.append(CertifiedError(name, int(view.total), *bound))
     versions = {"calibrant": __version__, "numpy": np.__version__}
     fixed = bins if assuming == "none" else None

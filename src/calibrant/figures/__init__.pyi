@@ -11,8 +11,6 @@ from .decompositions import DecompositionDiagram as DecompositionDiagram
 from .decompositions import decomposition_diagram as decomposition_diagram
 from .differences import CumulativeDiagram as CumulativeDiagram
 from .differences import cumulative_diagram as cumulative_diagram
-from .entropy import EntropyDiagram as EntropyDiagram
-from .entropy import entropy_diagram as entropy_diagram
 from .features import FeatureDiagram as FeatureDiagram
 from .features import feature_diagram as feature_diagram
 from .flexible_curves import FlexibleCalibrationCurve as FlexibleCalibrationCurve

@@ -18,15 +18,15 @@ from ..util.results import Result, html_table, number
 from ..views.lenses import Lens, shared_name
 from ..views.resolve import Source, views_of
 from ..views.view import Summary, VectorView, View
-from .canvas import OVER, UNDER, Axes, muted, picture, small_size
+from .canvas import OVER, UNDER, Axes, figure_style, muted, picture, small_size
 from .labels import fit, plain
 
 Floats = NDArray[np.float64]
 
 # Identifiers of the lines that represent a model.
 SERIES = ("curve", "path", "series")
-# Ends of axes for rare events.
-ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
+# Ends of axes of probabilities.
+ENDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
 # Dashes of reference lines.
 DASHED = (0, (4, 3))
 
@@ -96,6 +96,11 @@ def square(ax: Axes, end: float = 1.0, below: float = 0.0) -> float:
     return end
 
 
+def round_end(highest: float) -> float:
+    """Return a round end of an axis of probabilities up to `highest`."""
+    return next((end for end in ENDS if highest <= end), 1.0)
+
+
 def series_on(ax: Axes) -> int:
     """Number of series of calibrant on the axes, so that the next one looks different."""
     return sum(line.get_gid() in SERIES for line in ax.lines)
@@ -149,7 +154,8 @@ def halo(ax: Axes) -> list[Any]:
     """Path effect that keeps text readable over lines."""
     from matplotlib.patheffects import withStroke
 
-    return [withStroke(linewidth=2, foreground=ax.get_facecolor(), alpha=0.9)]
+    ground: Any = ax.get_facecolor()
+    return [withStroke(linewidth=2, foreground=ground, alpha=0.9 * ground[3])]
 
 
 def mark_sides(ax: Axes, lens: str) -> None:
@@ -193,7 +199,8 @@ class Diagram(Result):
         """Return the figure with its table folded below; without matplotlib the table."""
         table = html_table(*self._table(), self._title())
         try:
-            content, wide = picture(self.plot, "png")  # type: ignore[attr-defined]
+            with figure_style(notebook=True):
+                content, wide = picture(self.plot, "png")  # type: ignore[attr-defined]
         except (CalibrantError, ImportError):  # no matplotlib, or nothing to draw
             return table
         from base64 import b64encode

@@ -17,7 +17,7 @@ from ..util.results import number, pvalue_clause, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
-from .base import ENDS, Diagram, Floats, axis_names, finish, none_for_nan, rows_of, series_on, square
+from .base import Diagram, Floats, axis_names, finish, none_for_nan, round_end, rows_of, series_on, square
 from .canvas import Axes, new_ax
 from .styling import plots, series_of
 
@@ -109,7 +109,7 @@ class CalibrationBelt(Diagram):
         later = series_on(ax) > 0
         (look,) = series_of(ax, style, width=0.9)
         highest = max(float(self.risk[-1]), *(float(each.max()) for each in self.high))
-        square(ax, next((each for each in ENDS if highest <= each), 1.0))
+        square(ax, round_end(highest))
         facts = f"{pvalue_clause(self.pvalue, self.test.least_pvalue)}, n = {self.n:,}, degree {self.degree}"
         label = facts if look.label is None else f"{look.label}\n{facts}"
         ax.plot(self.risk, self.observed, zorder=3, gid="curve", label=label, **look.line)

@@ -33,6 +33,12 @@ STYLE: dict[str, Any] = {
     "legend.columnspacing": 1.2,
     "axes.edgecolor": "#666666",
 }
+# Of figures in a notebook, whose ground may be light or dark: no ground of their own, and grey text.
+GREY = "#767676"
+NOTEBOOK: dict[str, Any] = {
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor"), "none"),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), GREY),
+}
 # Width of one column of a paper, and height of a line of small text, in inches.
 PAPER_WIDTH, LINE = 3.3, 0.14
 # Identifier of figures that were created here, whose size may be changed.
@@ -49,10 +55,13 @@ def load_matplotlib() -> Any:
 
 
 @contextmanager
-def figure_style() -> Iterator[None]:
+def figure_style(*, notebook: bool = False) -> Iterator[None]:
     """Draw with our settings, apart from those that the user or a style has changed."""
     matplotlib = load_matplotlib()
     ours = {**STYLE, "axes.prop_cycle": matplotlib.cycler(color=COLORS)}
+    if notebook:
+        colors = [GREY if color == "#000000" else color for color in COLORS]
+        ours |= {**NOTEBOOK, "axes.prop_cycle": matplotlib.cycler(color=colors)}
     usual = matplotlib.rcParamsDefault
     with matplotlib.rc_context({key: ours[key] for key in ours if matplotlib.rcParams[key] == usual[key]}):
         yield

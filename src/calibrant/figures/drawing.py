@@ -234,7 +234,7 @@ def _draw_curve(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Seri
     ax.plot(x, y, zorder=3, gid="curve", **{**single_point(x), **look.line})
 
 
-_PAINTERS = {"bins": _draw_line, "bars": _draw_bars, "roof": _draw_bars, "smooth": _draw_curve, "corp": _draw_curve}
+_PAINTERS = {"bins": _draw_line, "bars": _draw_bars, "roof": _draw_bars, "smooth": _draw_curve, "isotonic": _draw_curve}
 
 
 def clip(values: Any, limits: Limits) -> Floats:

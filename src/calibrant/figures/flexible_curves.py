@@ -25,7 +25,6 @@ from ..views.lenses import Lens
 from ..views.resolve import resolve
 from ..views.view import View
 from .base import (
-    ENDS,
     Diagram,
     Floats,
     axis_names,
@@ -34,6 +33,7 @@ from .base import (
     halo,
     one_view,
     outcome_names,
+    round_end,
     rows_of,
     series_on,
     square,
@@ -322,7 +322,7 @@ def flexible_calibration_curve(
     observed, tail = np.clip(fit(risk), 0, 1), float(_quantile(view, 0.999))
     # The axes need not show the largest risks of all, which may be outliers.
     highest = max(1.05 * tail, float(observed[risk <= tail].max()))
-    end = next((end for end in ENDS if highest <= end), 1.0)
+    end = round_end(highest)
     return FlexibleCalibrationCurve(
         smoother,
         risk,

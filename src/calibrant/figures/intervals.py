@@ -6,15 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision.likert import _outside, read_bands
+from ..decision.likert import read_bands
 from ..errors import ArgumentError
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
@@ -35,22 +34,21 @@ from .models import (
 )
 from .styling import plots
 
-COLUMNS = ("rows", "mean_score", "rate", "outside", "error")
+COLUMNS = ("rows", "mean_score", "rate", "error")
 
 
 @dataclass(frozen=True)
 class IntervalErrors:
     """Results of one model by interval; NaN for intervals without rows.
 
-    ``rows`` are numbers of rows, to whose sum importance weights are scaled; ``rate`` is the observed rate, ``outside`` its distance from the
-    interval (0 inside), ``error`` the calibration error of the rows in the interval, and ``overall`` that of all rows.
+    ``rows`` are numbers of rows, to whose sum importance weights are scaled; ``rate`` is the observed rate,
+    ``error`` the calibration error of the rows in the interval, and ``overall`` that of all rows.
     """
 
     name: str
     rows: Floats
     mean_score: Floats
     rate: Floats
-    outside: Floats
     error: Floats
     overall: float
 
@@ -96,18 +94,14 @@ class IntervalDiagram(Diagram):
         return f"Interval errors ({self.metric}, {self.lens}; all rows: {overall})"
 
     @plots
-    def plot(self, ax: Any = None, *, show: Literal["error", "outside"] = "error", **style: Any) -> list[Axes]:
+    def plot(self, ax: Any = None, **style: Any) -> list[Axes]:
         """Plot two panels: the error in each interval, and its number of rows.
 
         Parameters
         ----------
         ax : sequence of matplotlib.axes.Axes, optional
             Two axes; by default a new figure.
-        show : {"error", "outside"}, default "error"
-            Calibration error of the rows in the interval, or distance of their observed rate from the interval, which
-            is what matters if the interval is communicated as a word.
         """
-        check_choice(show, "show", ("error", "outside"))
         axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=1.6)
         spans = [f"{low:.3g}\u2013{high:.3g}" for low, high in zip(self.low, self.high, strict=True)]
         usual = [_span(low, high) for low, high in zip(self.low, self.high, strict=True)]
@@ -117,8 +111,8 @@ class IntervalDiagram(Diagram):
             for name, default, span in zip(self.names, usual, spans, strict=True)
         ]
         looks = model_series(axes[0], style, self.models)
-        grouped_bars(axes[0], plain, {m.name: getattr(m, show) for m in self.models}, looks)
-        finish(axes[0], "", "calibration error" if show == "error" else "distance of the rate\nfrom the interval")
+        grouped_bars(axes[0], plain, {m.name: m.error for m in self.models}, looks)
+        finish(axes[0], "", "calibration error")
         grouped_bars(axes[1], plain, {m.name: m.rows for m in self.models}, looks)
         finish(axes[1], score_label(self.lens), "rows")
         for one in axes:
@@ -165,19 +159,20 @@ def interval_error_diagram(
     Returns
     -------
     IntervalDiagram
-        Results ``models`` by name: ``rows``, ``mean_score``, ``rate``, ``outside`` and ``error``. ``plot()`` draws
+        Results ``models`` by name: ``rows``, ``mean_score``, ``rate`` and ``error``. ``plot()`` draws
         them.
 
     See Also
     --------
     reliability_diagram : Finer bins.
+    calibrant.decision.likert_error : Distance of the rate from the interval, if it is communicated as a word.
 
     Examples
     --------
     >>> from calibrant.figures.intervals import interval_error_diagram
     >>> shown = interval_error_diagram([0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9])
-    >>> shown["model"].rows.tolist(), shown["model"].outside.round(2).tolist()
-    ([2.0, 0.0, 2.0], [0.17, nan, 0.0])
+    >>> shown["model"].rows.tolist(), shown["model"].rate.tolist()
+    ([2.0, 0.0, 2.0], [0.5, nan, 1.0])
     """
     low, high, titles = spans_of(intervals, names)
     chosen = catalogue[metric]
@@ -226,16 +221,13 @@ def _interval_errors(
     for start, end in zip(low.tolist(), high.tolist(), strict=True):
         held = inside(view.score, start, end)
         if not held.any():
-            lines.append((0.0, math.nan, math.nan, math.nan, math.nan))
+            lines.append((0.0, math.nan, math.nan, math.nan))
             continue
         weight = None if view.weight is None else view.weight[held]
         part = View(
             view.raw_score[held], view.raw_outcome[held], weight, view.weight_kind, lens=view.lens, classes=view.classes
         )
-        rate = part.mean(part.raw_outcome)
-        outside = float(_outside(np.array([rate]), start, end)[0])
-        lines.append(
-            (float(rows[held].sum()), part.mean(part.score), rate, outside, value_or_nan(metric, part, **options))
-        )
-    count, mean_score, rates, outsides, errors = np.array(lines).T
-    return IntervalErrors(name, count, mean_score, rates, outsides, errors, value_or_nan(metric, view, **options))
+        means = part.mean(part.score), part.mean(part.raw_outcome)
+        lines.append((float(rows[held].sum()), *means, value_or_nan(metric, part, **options)))
+    rows_in, mean_score, rate, error = np.array(lines).T
+    return IntervalErrors(name, rows_in, mean_score, rate, error, value_or_nan(metric, view, **options))

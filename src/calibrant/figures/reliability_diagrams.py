@@ -30,12 +30,12 @@ from .models import metric_label
 from .styling import plots
 from .uncertainty import BINOMIAL, band_bounds, bin_bounds
 
-Kind = Literal["auto", "bins", "bars", "roof", "smooth", "corp"]
+Kind = Literal["auto", "bins", "bars", "roof", "smooth", "isotonic"]
 Uncertainty = Literal[
     "auto", "clopper_pearson", "jeffreys", "wilson", "standard_error", "bootstrap", "consistency", "band"
 ]
 
-KINDS = ("auto", "bins", "bars", "roof", "smooth", "corp")
+KINDS = ("auto", "bins", "bars", "roof", "smooth", "isotonic")
 WAYS = ("auto", *BINOMIAL, "standard_error", "bootstrap", "consistency", "band", None)
 
 
@@ -60,11 +60,11 @@ class ReliabilityDiagram(Diagram):
     how : str or None
         Kind of the intervals; None without intervals.
     curve : FittedCurve, optional
-        The curve of ``kind="smooth"`` and ``"corp"``.
+        The curve of ``kind="smooth"`` and ``"isotonic"``.
     band : CalibrationBand, optional
         Simultaneous band.
     decomposition : Decomposition, optional
-        Decomposition of the Brier score, for ``kind="corp"``.
+        Decomposition of the Brier score, for ``kind="isotonic"``.
     metrics : dict
         Values of the requested metrics by identifier.
     rule : binning rule, default EqualWidth(15)
@@ -204,18 +204,18 @@ def reliability_diagram(
         Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"``, ``"quantile"`` or a rule of
         `calibrant.binning`.
     lens
-    kind : {"auto", "bins", "bars", "roof", "smooth", "corp"}, default "auto"
-        Form of the diagram. ``"auto"``: ``"corp"``, or ``"bins"`` where bins or their intervals are given. ``"bins"``: a marker at the
+    kind : {"auto", "bins", "bars", "roof", "smooth", "isotonic"}, default "auto"
+        Form of the diagram. ``"auto"``: ``"isotonic"``, or ``"bins"`` where bins or their intervals are given. ``"bins"``: a marker at the
         mean score of each bin. ``"bars"``: bars with the gap hatched. ``"roof"``:
         bars whose tops are parallel to the diagonal, so that the gap is visible at any score. ``"smooth"``: kernel regression with
-        the density of the scores. ``"corp"``: isotonic regression, with the decomposition of the Brier score.
+        the density of the scores. ``"isotonic"``: isotonic regression, with the decomposition of the Brier score.
     level : float or None, default 0.95
         Level of the intervals; None for no intervals.
     uncertainty : str or None, default "auto"
         Kind of the intervals. ``"clopper_pearson"``, ``"jeffreys"``, ``"wilson"``: binomial intervals of the rate of each bin.
         ``"standard_error"``: plus and minus one standard error. ``"bootstrap"``: resampled rows. ``"consistency"``: range of the
         rates under calibration [1]_. ``"band"``: simultaneous band of a non-decreasing curve. ``"auto"``: consistency for
-        ``kind="corp"``, else Clopper-Pearson, for ``kind="smooth"`` with the effective number of rows at each score.
+        ``kind="isotonic"``, else Clopper-Pearson, for ``kind="smooth"`` with the effective number of rows at each score.
     metrics : sequence of str, optional
         Identifiers of metrics to compute and to show in the legend.
     bandwidth : float, optional
@@ -248,7 +248,7 @@ def reliability_diagram(
     Notes
     -----
     In each bin the mean score :math:`\bar{s}_m` is plotted against the observed rate :math:`\bar{o}_m`; the gap is
-    :math:`\bar{s}_m - \bar{o}_m`. ``kind="roof"`` follows [3]_, ``kind="corp"`` [2]_ and ``kind="smooth"`` [4]_.
+    :math:`\bar{s}_m - \bar{o}_m`. ``kind="roof"`` follows [3]_, ``kind="isotonic"`` [2]_ and ``kind="smooth"`` [4]_.
 
     References
     ----------
@@ -273,7 +273,7 @@ def reliability_diagram(
     by_default = is_default(bins) and is_default(binning)
     if kind == "auto":
         needs_bins = not by_default or uncertainty in (*BINOMIAL, "standard_error")
-        kind = "bins" if needs_bins else "corp"
+        kind = "bins" if needs_bins else "isotonic"
     how = None if level is None else _uncertainty_of(view, kind, uncertainty)
     level = level or 0.95
     rule = binning_rule(bins, binning)
@@ -285,7 +285,7 @@ def reliability_diagram(
     bounds = no_bounds(len(table))
     if kind == "smooth":
         curve = smooth_curve(view, how, bandwidth=bandwidth, **draws)
-    elif kind == "corp":
+    elif kind == "isotonic":
         curve = corp_curve(view, how, **draws)
         parts = decompose(view, method="corp")
     elif how is not None and band is None:
@@ -310,13 +310,13 @@ def reliability_diagram(
 def _uncertainty_of(view: View, kind: str, uncertainty: str | None) -> str | None:
     """Kind of the intervals; ``"auto"`` gives None where they are not defined."""
     if uncertainty != "auto":
-        if kind == "corp" and uncertainty in (*BINOMIAL, "standard_error"):
+        if kind == "isotonic" and uncertainty in (*BINOMIAL, "standard_error"):
             raise UndefinedMetricError(
                 "uncertainty",
-                f"{uncertainty!r} requires fixed bins, and the blocks of 'corp' depend on the outcomes",
+                f"{uncertainty!r} requires fixed bins, and the blocks of 'isotonic' depend on the outcomes",
                 "use 'band', 'consistency' or 'bootstrap'",
             )
         return uncertainty
     if view.is_soft:
         return None
-    return "consistency" if kind == "corp" else "clopper_pearson"
+    return "consistency" if kind == "isotonic" else "clopper_pearson"

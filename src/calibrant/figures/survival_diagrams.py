@@ -17,7 +17,7 @@ from ..inference.replicates import Replicates
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import documents_keywords, parameters_of
 from ..views.view import View
-from .base import Diagram, Floats, finish, mark_sides, none_for_nan, series_on, square
+from .base import Diagram, Floats, finish, mark_sides, none_for_nan, round_end, series_on, square
 from .canvas import PAPER_WIDTH, Axes, ink, new_ax
 from .drawing import draw_histogram
 from .styling import plots, series_of
@@ -136,8 +136,7 @@ class SurvivalDiagram(Diagram):
         """End of the axes: 1, or the next tick above the groups and 99% of the risks."""
         ends = [value for group in self.groups for value in (group.mean_risk, group.observed, group.high)]
         shown = float(np.nanmax([np.quantile(self.risk, 0.99), *ends]))
-        steps = np.array([0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0])
-        return float(steps[min(int(np.searchsorted(ROOM * steps, shown)), len(steps) - 1)])
+        return round_end(shown / ROOM)
 
 
 @documents_keywords(table=parameters_of(survival_summary))

@@ -72,13 +72,15 @@ class _Bins(NamedTuple):
     gap: Floats
 
 
-def _cut(view: View, count: int) -> _Bins:
-    """About `count` bins with equal numbers of rows; equal scores stay together."""
+def _cut(view: View, count: int | None) -> _Bins:
+    """About `count` bins with equal numbers of rows; equal scores stay together. None is one bin per distinct score."""
     ties = view.ties
-    below = np.append(0.0, np.cumsum(ties.weight)[:-1]) / view.total
-    start = np.unique(np.searchsorted(below, np.arange(count) / count * (1 - 1e-12)))
-    start = start[start < len(below)]
-    end = np.append(start[1:], len(below)) - 1
+    start = np.arange(len(ties.score))
+    if count is not None:
+        below = np.append(0.0, np.cumsum(ties.weight)[:-1]) / view.total
+        start = np.unique(np.searchsorted(below, np.arange(count) / count * (1 - 1e-12)))
+        start = start[start < len(below)]
+    end = np.append(start[1:], len(ties.score)) - 1
     share = np.add.reduceat(ties.weight, start) / view.total
     return _Bins(share, ties.score[end] - ties.score[start], np.add.reduceat(ties.excess, start) / view.total)
 
@@ -95,10 +97,11 @@ def variation_within(share: Floats, width: Floats, variation: float | None) -> f
     return 0.5 * float(share @ width + variation * share.max(initial=0.0))
 
 
-def bound_true_error(view: View, risk: float, variation: float | None = None) -> ErrorBound:
+def bound_true_error(view: View, risk: float, variation: float | None = None, by_level: bool = False) -> ErrorBound:
     """Upper bound of E|P(Y = 1 | score) - score|, with probability at least 1 - risk, for independent rows from one population.
 
-    `variation` is the total variation of the calibration curve; None if it is non-decreasing.
+    `variation` is the total variation of the calibration curve; None if it is non-decreasing. With `by_level` each distinct score is a bin,
+    so that nothing is assumed of the curve.
     """
     n, log_risk = view.total, math.log(3 / risk)
     noise = math.sqrt(2 / math.pi * max(view.mean(view.variance), 1e-12) / n)
@@ -107,7 +110,7 @@ def bound_true_error(view: View, risk: float, variation: float | None = None) ->
         bins = _cut(view, count)
         return noise * float(np.sqrt(bins.share).sum()) + variation_within(bins.share, bins.width, variation)
 
-    bins = _cut(view, min(NUMBERS_OF_BINS, key=expected))
+    bins = _cut(view, None if by_level else min(NUMBERS_OF_BINS, key=expected))
     estimate = float(np.abs(bins.gap).sum())
     brier = mean_limit(view.mean(np.square(view.score - view.outcome)), n, log_risk)
     binned = estimate + sum_limit(n * brier, 1.0, log_risk) / n

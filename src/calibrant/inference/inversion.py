@@ -467,13 +467,19 @@ class Inversion:
             share = error / top
             return np.asarray((value - error - bias(share)) / np.maximum(spread(share), least))
 
-        every = np.repeat(errors, [len(own) for own in values])
-        residuals = np.sort(standardised(np.concatenate(values), every))
+        def residuals(first: int) -> Floats:
+            """Of the estimates from some error on, in order."""
+            every = np.repeat(errors[first:], [len(own) for own in values[first:]])
+            return np.sort(standardised(np.concatenate(values[first:]), every))
+
         grid = np.arange(1, GRID + 1) * (top / GRID)
         grid[-1] = top
         place = standardised(self.test.statistic, grid)
-        below = residuals.searchsorted(place, side="right") / len(residuals)
-        above = 1 - residuals.searchsorted(place, side="left") / len(residuals)
+        # Small errors have estimates that are skewed to the right. The upper limit is among the larger ones, whose lower tail is longer; the
+        # observed value counts as one of theirs, as in a p-value by simulation.
+        every, of_large = residuals(0), residuals(len(values) // 2)
+        below = (1 + of_large.searchsorted(place, side="right")) / (1 + len(of_large))
+        above = 1 - every.searchsorted(place, side="left") / len(every)
         # From the one-sided test of an error of 0 to equal tails.
         apart = ((grid + bias(grid / top) - self.mean) / (APART * self.deviation)).clip(0, 1)
         low, high = grid[above >= alpha * (1 - apart / 2)], grid[below >= apart * alpha / 2]

@@ -321,8 +321,7 @@ def find_scores(
     if reference is None or not reference.n:
         return ScoreFindings(confidence, None, None, None)
     drift = _drift(reference, scores, alpha, n_resamples, streams)
-    draws = max(n_resamples, math.ceil(2 / alpha))
-    reading = read_change(reference, scores, alpha=alpha, n_resamples=draws, rng=0)
+    reading = read_change(reference, scores, alpha=alpha, n_resamples=max(n_resamples, math.ceil(2 / alpha)), rng=0)
     metrics = ["auroc", "brier"] if scores.lens.startswith("class:") else None
     performance = estimate_performance(reference, scores, metrics=metrics, n_resamples=PERFORMANCE_RESAMPLES)
     return ScoreFindings(confidence, reading, drift, performance)
@@ -332,9 +331,7 @@ def find_ood(
     scale: OodScale, scores: Sketch, reference: Sketch | None, *, alpha: float, n_resamples: int, streams: int
 ) -> OodFindings:
     """Compare an out-of-distribution score of a window with the reference data, by the distances and tests of score drift."""
-    drift = None
-    if reference is not None and reference.n:
-        drift = _drift(reference, scores, alpha, n_resamples, streams)
+    drift = _drift(reference, scores, alpha, n_resamples, streams) if reference is not None and reference.n else None
     return summarize(scale, scores, reference, drift)
 
 

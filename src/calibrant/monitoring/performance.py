@@ -110,10 +110,6 @@ class PerformanceEstimate(Result):
     def assumption(self) -> str:
         return ASSUMPTIONS[self.method]
 
-    @property
-    def caveat(self) -> str:
-        return CAVEAT
-
     def __getitem__(self, metric: str) -> MetricEstimate:
         for each in self.estimates:
             if each.metric == metric:
@@ -132,7 +128,7 @@ class PerformanceEstimate(Result):
         return ABOUT[self.about].format(n=f"{self.n:,.6g}")
 
     def _fields(self) -> dict[str, Any]:
-        return {**super()._fields(), "assumption": self.assumption, "caveat": self.caveat}
+        return {**super()._fields(), "assumption": self.assumption, "caveat": CAVEAT}
 
     def _columns(self) -> dict[str, list[Any]]:
         names = ("metric", "estimate", "low", "high", "reference")
@@ -142,11 +138,10 @@ class PerformanceEstimate(Result):
         return f"Estimated performance of {self._described}, without labels; {self.level:.0%} intervals"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        columns = self._columns()
-        return list(columns), [
-            [cell if isinstance(cell, str) else number(cell) for cell in row]
-            for row in zip(*columns.values(), strict=True)
+        rows = [
+            [each.metric, *map(number, (each.estimate, each.low, each.high, each.reference))] for each in self.estimates
         ]
+        return list(self._columns()), rows
 
     def _notes(self) -> list[str]:
         return [f"Assumes that {self.assumption}.", CAVEAT]
@@ -235,7 +230,8 @@ def estimate_performance(
     - ``"population"``: rows are drawn with replacement, and the metric is that of the expected labels: sampling of rows, and the error of
       the recalibration.
 
-    Intervals are quantiles of the simulated values. The estimate is the metric of the expected labels [1]_, and for functions and ``"rows"``
+    Intervals are quantiles of the simulated values; for ``"population"`` they are moved by twice the difference of the estimate from the
+    mean of these values, because the simulation adds the bias of the estimate once more. The estimate is the metric of the expected labels [1]_, and for functions and ``"rows"``
     the mean of the simulated values. For ``"density_ratio"`` [2]_ the
     covariance includes the error of the estimated ratio, a logistic regression on the features and their squares.
 
@@ -293,13 +289,22 @@ def estimate_performance(
         # A metric of the expected labels is far below those of drawn ones if it measures their noise, as calibration errors do.
         is_drawn = isinstance(metrics, Mapping) and about == "rows"
         value = float(values_of_sets[:, place].mean()) if is_drawn else formula(estimated)
-        values = (value, float(limits.low[place]), float(limits.high[place]))
-        if not np.isnan(values).any():
-            estimates.append(MetricEstimate(name, *values, formula(known_outcomes)))
-        elif metrics is not None:
-            raise UndefinedMetricError(name, "has no value in this window", "leave it out of metrics")
+        low, high = (float(end[place]) for end in limits)
+        if math.isnan(value + low + high):
+            if metrics is not None:
+                raise UndefinedMetricError(name, "has no value in this window", "leave it out of metrics")
+            continue
+        if about == "population" and math.isfinite(value):
+            low, high = without_bias(low, high, value, values_of_sets[:, place])
+        estimates.append(MetricEstimate(name, value, low, high, formula(known_outcomes)))
     sizes = (float(each.copies.sum()) for each in (rows, old_rows))
     return PerformanceEstimate(tuple(estimates), about, method, level, *sizes)
+
+
+def without_bias(low: float, high: float, value: float, simulated: Floats) -> tuple[float, float]:
+    """The limits without the bias of the estimate, which the simulated values have twice; within these values."""
+    bias = float(np.nanmean(simulated)) - value
+    return max(low - 2 * bias, float(np.nanmin(simulated))), min(high - 2 * bias, float(np.nanmax(simulated)))
 
 
 # Input
@@ -320,8 +325,7 @@ def _read_window(window: Any, reference: Predictions) -> Predictions:
     if isinstance(window, Sketch):
         window = predictions_of(window.view(), "window")
     if not isinstance(window, Predictions):
-        is_confidence = reference.kind == "confidence"
-        classes, source = (None, "confidence") if is_confidence else (reference.classes, "prob")
+        classes, source = (None, "confidence") if reference.kind == "confidence" else (reference.classes, "prob")
         with named_as(y_prob="window", y_true="window"):
             window = Predictions.unlabelled(window, classes=classes, input=source)
     if (window.kind, window.k) != (reference.kind, reference.k):
@@ -335,8 +339,8 @@ def predictions_of(view: View, argument: str) -> Predictions:
     if not view.n:
         raise UndefinedMetricError("estimate_performance", f"{argument} has no rows", "wait for more data")
     source: Any = "confidence" if view.lens == "top_label" else "prob"
-    counts = view.weights.astype(np.int64)
-    return Predictions.derived(view.outcome.astype(np.int64), view.score, counts=counts, input=source)
+    outcome, counts = view.outcome.astype(np.int64), view.weights.astype(np.int64)
+    return Predictions.derived(outcome, view.score, counts=counts, input=source)
 
 
 class Rows(NamedTuple):

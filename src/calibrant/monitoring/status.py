@@ -199,10 +199,13 @@ class WindowStatus(Record):
         return {**row, "e_value": self.e_value, "late_rows": self.late_rows, "late_labels": self.late_labels}
 
     def _title(self) -> str:
-        c = self.calibration
+        c, estimated = self.calibration, self.scores.performance
         calibration = "no labels yet" if c is None else f"gap {number(c.gap)}, ece {number(c.ece)}"
         counts = f"{self.n:,} rows, {100 * self.share_labelled:.0f}% labelled"
         ood = "".join(f", {score.name} {number(score.median)}" for score in self.scores.ood)
+        if estimated is not None and self.labelled < self.n:
+            first = estimated.estimates[0]
+            ood += f", estimated {first.metric} {number(first.estimate)} ({number(first.low)} to {number(first.high)})"
         return f"{self.window}: {counts}, confidence {number(self.scores.confidence.mean)}{ood}, {calibration} ({self.state})"
 
 

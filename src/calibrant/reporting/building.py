@@ -52,7 +52,7 @@ from .recalibration import compare_calibrators, no_calibrators
 from .sections import plugin_sections
 from .settings import Settings
 from .summary import summarize
-from .tables import metric_table, places_found, report_tables, summary_table
+from .tables import metric_table, places_found, report_tables
 from .thresholding import find_threshold
 from .verdict import ALPHA, TEST, judge, recalibration_sentence
 from .weaknesses import find_weaknesses
@@ -159,7 +159,6 @@ class Report(Document):
             "report.md",
             report=self,
             tables=report_tables(self),
-            summary=None if self.clinical is None else summary_table(self.clinical.summary),
             best=recalibration_sentence(self.recalibration),
             places=places_found(self.weaknesses),
         )
@@ -365,7 +364,7 @@ def build(
         more = {**more, "plugins": [f"{name} {version}".strip() for name, version in packages.items()]}
     parameters = {**settings.parameters(), "test": TEST, "alpha": ALPHA, "bins": BINS, **more}
     return Report(
-        title=settings.title or "Calibration report",
+        title=settings.title or (f"Calibration of P({outcome})" if outcome else "Calibration report"),
         header=(*header.lines(sentences=False), *filter(None, remarks)),
         verdict=verdict,
         diagram=diagram,

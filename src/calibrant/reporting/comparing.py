@@ -250,17 +250,16 @@ def compare_models(models: Mapping[str, Predictions], settings: Settings, more: 
 def _sides(reports: tuple[Report, ...]) -> tuple[Side, ...]:
     """Return what the table has for each side; p-values are adjusted for their number."""
     pvalues = adjust_known([report.verdict.pvalue for report in reports])
-    names = ("mean_score", "rate", "lens", "pvalue", "detectable")
-    return tuple(
-        Side(
-            name=report.title,
-            rows=report.provenance.row_count,
-            **{name: getattr(report.verdict, name) for name in names},
-            adjusted=adjusted,
-            found=None if adjusted is None else adjusted <= ALPHA,
-        )
-        for report, adjusted in zip(reports, pvalues, strict=True)
-    )
+    sides = []
+    for report, adjusted in zip(reports, pvalues, strict=True):
+        verdict, found = report.verdict, None if adjusted is None else adjusted <= ALPHA
+        # The conclusions on two classes may be about the top label or about the event; the sides are about the same.
+        means = (verdict.mean_score, verdict.rate, verdict.lens)
+        if verdict.event_rate is not None:
+            means = (verdict.event_mean_score, verdict.event_rate, "binary")
+        rows = report.provenance.row_count
+        sides.append(Side(report.title, rows, *means, verdict.pvalue, adjusted, found, verdict.detectable))
+    return tuple(sides)
 
 
 def _differences(parts: Mapping[str, Predictions], settings: Settings) -> tuple[tuple[ComparedMetric, ...], list[str]]:

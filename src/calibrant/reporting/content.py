@@ -63,10 +63,6 @@ class Verdict:
     detectable : float or None
         Minimum detectable effect: a difference of mean score and rate, under `test_lens`, that the test detects with a power of
         0.8.
-    recalibration : str
-        Best calibration method, with its parameter; empty where none improves the loss or none was tried.
-    error_removed : float or None
-        Share of the held-out `smece` that it removes: 1 - after / before.
     reason : str
         Why there is no test; empty where there is one.
     """
@@ -88,8 +84,6 @@ class Verdict:
     rejected: bool | None
     null_distribution: str
     detectable: float | None
-    recalibration: str = ""
-    error_removed: float | None = None
     reason: str = ""
 
 

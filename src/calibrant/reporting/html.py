@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from .building import Report
     from .comparing import ReportComparison
 
-# Parts of lines of the header that the page always shows: how many rows were dropped, and that there was a sketch.
-ALWAYS_SHOWN = ("dropped because of missing values", "from a sketch")
 # Metrics beside the conclusion, and their labels.
 TILES = {"ece": "calibration error (ECE)", "brier": "Brier score", "auroc": "discrimination (AUROC)"}
 # Longer names of events are cut in axis titles.
@@ -86,7 +84,7 @@ def render_report(report: Report) -> str:
         comparison=None,
         best=recalibration_sentence(report.recalibration),
         tiles=report_tiles(report),
-        facts=[line for line in report.header if any(text in line for text in ALWAYS_SHOWN)],
+        facts=list(filter(None, (report.provenance.dropped, report.provenance.sketch))),
     )
 
 

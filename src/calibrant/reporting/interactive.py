@@ -16,26 +16,25 @@ from ..binning.rules import BinningRule, EqualWidth
 from ..binning.table import binomial_interval
 from ..errors import CalibrantError, LensError
 from ..evaluation.header import class_shares
-from ..figures.base import least_rows
+from ..figures.base import least_rows, one_view
 from ..figures.decision_curves import decision_curve
 from ..figures.decompositions import isolines
 from ..figures.differences import cumulative_diagram
 from ..figures.fits import corp_curve, smooth_curve
 from ..figures.murphy import murphy_diagram
-from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..metrics.bin.bins import ece
 from ..metrics.decomposition import decompose
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import View
+from .summary import parts_by_group
 
 Floats = NDArray[np.float64]
 Columns = Mapping[str, Sequence[float | None]]
 
 MAX_CLASSES, MAX_GROUPS = 20, 50
 NAME_LENGTH = 80
-NAMES_LISTED = 12
 # Largest number of points of a curve, and number of bars of a histogram.
 POINTS, BARS = 60, 30
 # Ends of the bars on the scale of base-10 logits.
@@ -71,7 +70,7 @@ class Series:
 class Interactive:
     """Charts of the page: lenses over all rows (the main lens first), and groups under the main lens.
 
-    ``left_out`` are sentences that name the classes and groups left out for the size of the page.
+    ``left_out`` are sentences on classes and groups left out for the size of the page.
     """
 
     lenses: tuple[Series, ...]
@@ -134,14 +133,10 @@ def interactive(
     classes, classes_left_out = _largest_classes(source)
     groups, groups_left_out = _largest_groups(source) if len(views) == 1 else ([], "")
     lenses = [series(view.lens, view, main=len(views) == 1) for view in views]
-    parts = []
-    for name, part in groups:
-        (view,) = views_of(part, lens)
-        assert isinstance(view, View)
-        parts.append(series(name, view, whole=False))
+    parts = tuple(series(name, one_view(part, lens), whole=False) for name, part in groups)
     return Interactive(
         (*lenses, *(series(name, view) for name, view in classes)),
-        tuple(parts),
+        parts,
         views[0].weight_kind,
         tuple(filter(None, (classes_left_out, groups_left_out))),
     )
@@ -288,41 +283,26 @@ def _short(value: float | None) -> float | None:
 
 
 def _largest_groups(source: Predictions) -> tuple[list[tuple[str, Predictions]], str]:
-    """Return the largest groups, in their own order, and a sentence that names the others."""
-    if source.groups is None:
-        return [], ""
-    parts = [(str(grouping.labels[place]), rows) for grouping, place, rows in groups_of(source)]
-    mass = [len(rows) if source.weight is None else source.weight[rows].sum() for _, rows in parts]
-    held = [part for part, each in zip(parts, mass, strict=True) if each > 0]
-    kept, left_out = _largest(held, [each for each in mass if each > 0], MAX_GROUPS)
-    return [(name, source.take(rows)) for name, rows in kept], named_left_out("group", [name for name, _ in left_out])
+    """Return the largest groups, in their own order, and a sentence where others are left out."""
+    parts = parts_by_group(source)
+    mass = [part.n if part.weight is None else float(part.weight.sum()) for _, part in parts]
+    return _largest("groups", parts, mass, MAX_GROUPS)
 
 
 def _largest_classes(source: Predictions) -> tuple[list[tuple[str, View]], str]:
-    """Return the most frequent classes, in their own order, and a sentence that names the others."""
+    """Return the most frequent classes, in their own order, and a sentence where others are left out."""
     if source.kind != "multiclass":
         return [], ""
     names = [str(name) for name in (range(source.k) if source.classes is None else source.classes)]
     parts = list(zip(names, views_of(source, "classwise"), strict=True))
-    kept, left_out = _largest(parts, class_shares(source), MAX_CLASSES)
-    return kept, named_left_out("class", [name for name, _ in left_out])
+    return _largest("classes", parts, class_shares(source), MAX_CLASSES)
 
 
-def _largest(parts: Sequence[Any], mass: Sequence[float], most: int) -> tuple[list[Any], list[Any]]:
-    """Return the parts with the largest mass, in their own order, and the others."""
+def _largest(what: str, parts: Sequence[Any], mass: Sequence[float], most: int) -> tuple[list[Any], str]:
+    """Return the parts with the largest mass, in their own order, and a sentence where others are left out."""
     order = np.argsort(-np.array(mass), kind="stable").tolist()
-    return [parts[place] for place in sorted(order[:most])], [parts[place] for place in order[most:]]
-
-
-def named_left_out(what: str, names: Sequence[str]) -> str:
-    """Return a sentence that names what is left out."""
-    if not names:
-        return ""
-    plural = {"class": "classes", "group": "groups"}[what]
-    listed = ", ".join(map(shown, names[:NAMES_LISTED]))
-    more = f" and {len(names) - NAMES_LISTED:,} more" if len(names) > NAMES_LISTED else ""
-    subject = f"1 smaller {what} is" if len(names) == 1 else f"{len(names):,} smaller {plural} are"
-    return f"{subject} not selectable on this page: {listed}{more}."
+    left_out = f"The {most} largest of {len(parts):,} {what} can be selected." if len(parts) > most else ""
+    return [parts[place] for place in sorted(order[:most])], left_out
 
 
 def shown(name: Any, limit: int | None = NAME_LENGTH) -> str:

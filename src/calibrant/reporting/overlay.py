@@ -6,15 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from .interactive import Columns, Series, isoline_rows, shown
 
 if TYPE_CHECKING:
     from .building import Report
-
-# Up to this many sides are drawn at the start; of more, some of them.
-FEW = 6
 
 COLOURS, DASHES = 8, ("1 0", "7 3", "2 2.5", "8 3 2 3")
 SHAPES = ("circle", "square", "triangle-up", "diamond")
@@ -44,11 +39,6 @@ class PageSide:
         turn = self.place + self.place // COLOURS
         return Look(self.place % COLOURS, DASHES[turn % len(DASHES)], SHAPES[turn % len(SHAPES)])
 
-    @property
-    def gap(self) -> float:
-        """Mean score minus rate; 0 without rows."""
-        return self.series[0].mean_score - self.series[0].rate if self.series else 0.0
-
 
 @dataclass(frozen=True)
 class Overlay:
@@ -57,11 +47,6 @@ class Overlay:
     sides: tuple[PageSide, ...]
     focus: int
     left_out: tuple[str, ...] = ()
-
-    @property
-    def many(self) -> bool:
-        """Whether there are too many sides to draw all at once."""
-        return len(self.sides) > FEW
 
     @property
     def lenses(self) -> tuple[Series, ...]:
@@ -103,34 +88,28 @@ def report_sides(report: Report) -> Overlay:
         sides = [PageSide("Before", changed.charts.lenses), replace(all_rows, name="After")]
     group_sides = [PageSide(g.name, (g,), whole=False) for g in groups]
     left_out = () if charts is None else charts.left_out
-    return overlay([*sides, *group_sides], len(sides) - 1, left_out, always=len(sides))
+    return overlay([*sides, *group_sides], len(sides) - 1, left_out, on=len(sides))
 
 
 def compared_sides(reports: Sequence[Report]) -> Overlay:
     """Return the sides of a comparison."""
     sides = [PageSide(r.title, () if r.charts is None else r.charts.lenses) for r in reports]
     left_out = () if reports[0].charts is None else reports[0].charts.left_out
-    return overlay(sides, left_out=left_out)
+    return overlay(sides, 0, left_out, on=len(sides))
 
 
-def overlay(sides: Sequence[PageSide], focus: int = 0, left_out: Iterable[str] = (), *, always: int = 0) -> Overlay:
-    """Return the sides with the lenses that all of them have, how each is drawn, and whether it is at the start.
-
-    At the start are those that `always` counts from the first; without it all of a few, or the first and the last, the focus, and the
-    one with the largest mean difference.
-    """
+def overlay(sides: Sequence[PageSide], focus: int, left_out: Iterable[str], *, on: int) -> Overlay:
+    """Return the sides with the lenses that all of them have, and how each is drawn; the first `on` are drawn at the start."""
     keys = [_key(series) for series in sides[focus].series]
     for side in sides:
         if side.whole:
             keys = [key for key in keys if key in {_key(series) for series in side.series}]
-    gaps = [abs(side.gap) for side in sides]
-    start = {0, len(sides) - 1, focus, int(np.argmax(gaps))}
     kept = [
         replace(
             side,
             series=tuple(series for key in keys for series in side.series if _key(series) == key),
             place=place,
-            on=place < always if always else len(sides) <= FEW or place in start,
+            on=place < on,
         )
         for place, side in enumerate(sides)
     ]

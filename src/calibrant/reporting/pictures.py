@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..figures.base import round_end
 from ..util.files import make_folder, write_atomic
 from ..util.results import percent
 from .interactive import Columns, Series, isoline_rows, logits
@@ -19,7 +20,6 @@ from .specs import Spec, Values, chart, png_of, svg_of, with_titles
 WIDTH, STRIP = 420, 70
 # Charts that the page opens, beside those of the reliability diagram.
 FURTHER = ("roc", "pr", "murphy", "benefit", "plane", "coverage")
-ROUND_ENDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
 
 
 def write_figures(
@@ -105,7 +105,7 @@ def _references(kind: str, charts: Sequence[Columns], place: Any) -> Values:
     """Return the lines that a chart is read against."""
     if kind == "diagonal":
         shown = [value for columns in charts for key in ("x", "y", "high") for value in columns.get(key, ()) if value]
-        end = next((end for end in ROUND_ENDS if max(shown, default=1.0) <= end), 1.0)
+        end = round_end(max(shown, default=1.0))
         return [{"x": float(place(at)), "y": float(place(at)), "what": ""} for at in (0.0, end)]
     if kind == "isolines":
         return isoline_rows(charts)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..sketches.collection import ALL, Sketches
 from ..sketches.grid import EQUAL
@@ -70,6 +71,13 @@ def _cells_of(sketches: Sketches, n: int, whole: bool) -> Summary:
         rows = sketches.group(ALL).predictions()
         rows.dropped, rows.label_name = grouped.dropped, grouped.label_name
     return Summary(rows, grouped, sketches, _sentence(n))
+
+
+def parts_by_group(p: Predictions) -> list[tuple[str, Predictions]]:
+    """Return the name and the rows of each group with more than one row."""
+    groups = () if p.groups is None else groups_of(p)
+    parts = [(str(grouping.labels[place]), p.take(rows)) for grouping, place, rows in groups]
+    return [(name, part) for name, part in parts if row_count(part) > 1]
 
 
 def _sentence(n: int) -> str:

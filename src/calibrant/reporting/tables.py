@@ -244,13 +244,10 @@ def difference_table(metrics: Iterable[ComparedMetric], level: float) -> Table:
 
 def side_table(sides: Sequence[Side], outcome: str) -> Table:
     """Return mean score, rate and test of the sides of a comparison."""
-    # The conclusions of two classes may be about the top label or about the positive class.
-    mixed = len({side.lens for side in sides}) > 1
-    lens = "" if mixed else sides[0].lens
+    lens = sides[0].lens
     columns = (
         text_column("name", "model"),
-        *([text_column("lens", "evaluated on", lambda lens: lens_text(lens, outcome))] if mixed else []),
-        *gap_columns("mean score" if mixed else mean_name(lens), "rate" if mixed else rate_name(lens, outcome)),
+        *gap_columns(mean_name(lens), rate_name(lens, outcome)),
         Column("adjusted", "adjusted p-value", chance_cell),
         Column(
             "detectable", "minimum detectable effect", lambda least: "-" if least is None else rounded_up(100 * least)
@@ -288,7 +285,7 @@ def summary_table(summary: ClinicalSummary) -> Table:
 
 
 def benefit_table(curve: DecisionCurve) -> Table:
-    """Return the net benefit of the model and of treating all at every fifth per cent."""
+    """Return the net benefit of the model and of treating all at every fifth per cent, where either is not 0."""
     (model,) = curve.curves
     rows = np.column_stack([curve.threshold, model.net_benefit, model.low, model.high, curve.treat_all.net_benefit])
     names = ("threshold", "model", "low", "high", "treat_all")
@@ -298,8 +295,8 @@ def benefit_table(curve: DecisionCurve) -> Table:
         interval_column(curve.level),
         Column("treat_all", "treat all", number),
     )
-    shown = [dict(zip(names, row, strict=True)) for row in rows.tolist() if round(100 * row[0]) % 5 == 0]
-    return Table("benefit", columns, shown)
+    fifths = [row for row in rows.tolist() if round(100 * row[0]) % 5 == 0 and (row[1] or row[4] > 0)]
+    return Table("benefit", columns, [dict(zip(names, row, strict=True)) for row in fifths])
 
 
 def subgroup_table(groups: Sequence[Subgroup]) -> Table:
@@ -338,13 +335,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _subset_tables(weak: Weaknesses, outcome: str) -> dict[str, Table]:
-    """Return subsets with a significant gap and the others, classes and ranges apart from groups; never those of one row."""
+    """Return subsets with a significant gap and the others, classes and ranges apart from groups."""
     groups = [entry for entry in weak.entries if entry.kind == "group"]
     rest = [entry for entry in weak.entries if entry.kind != "group"]
     return {
-        f"{start}{name}": subset_table(
-            weak, outcome, [each for each in part if bool(each.found) is found and each.rows > 1]
-        )
+        f"{start}{name}": subset_table(weak, outcome, [each for each in part if bool(each.found) is found])
         for name, part in (("subsets", rest), ("groups", groups))
         for start, found in (("", True), ("other_", False))
     }

@@ -159,11 +159,10 @@ def judge(
     if direction == "none" and weaknesses.found:
         direction = "mixed"
         sentences[0] = f"{sentences[0][:-1]}, but in parts of the data."
-    sentences = [sentence(describe_reversal(p)), *sentences, *_worst_place(weaknesses, features, outcome)]
-    if rejected:
-        sentences.append(recalibration_sentence(recalibration))
-    elif rejected is False:
+    sentences = [sentence(describe_reversal(p)), *sentences, _worst_place(weaknesses, features, outcome)]
+    if rejected is False:
         sentences += _reach(reach, mean, tested)
+    sentences.append(_next_step(recalibration, rejected))
     return Verdict(
         sentence=" ".join(filter(None, sentences)),
         headline=sentences[0] or sentences[1],
@@ -182,8 +181,6 @@ def judge(
         rejected=rejected,
         null_distribution=tested.null_distribution,
         detectable=reach,
-        recalibration=recalibration.description if recalibration.method != "none" else "",
-        error_removed=recalibration.error_removed,
         reason=tested.reason,
     )
 
@@ -329,21 +326,20 @@ def _study_sentence(study: ClinicalSummary) -> str:
     return f"{'; '.join(measures)}."
 
 
-def _worst_place(weaknesses: Weaknesses, features: FeatureGaps | None, outcome: str) -> list[str]:
+def _worst_place(weaknesses: Weaknesses, features: FeatureGaps | None, outcome: str) -> str:
     """Name the first significant subgroup of features, else the group or other subset with the largest significant gap."""
-    # The rows with one of two predicted classes are a half of the scores.
     found: list[tuple[str, Weakness | Subgroup, float]] = [
         (place_name(entry.kind, entry.name, entry.lens), entry, entry.adjusted or 0.0)
         for entry in sorted(weaknesses.entries, key=lambda entry: entry.kind != "group")
-        if entry.found and (entry.kind, entry.lens) != ("predicted", "binary")
+        if entry.found
     ]
     if features is not None and features.subgroups:
         found = [(shown(each.name), each, each.pvalue) for each in features.subgroups]
     if not found:
-        return []
+        return remark("nowhere", tested=weaknesses.tested) if weaknesses.tested else ""
     place, worst, pvalue = found[0]
     means = Mean(worst.lens, worst.mean_score, worst.rate, None, event_of(worst.lens, outcome)).means()
-    return [f"Significant in {place}: {means} ({pvalue_clause(pvalue)}, adjusted)."]
+    return f"Significant in {place}: {means} ({pvalue_clause(pvalue)}, adjusted)."
 
 
 def _reach(reach: float | None, mean: Mean | None, tested: Tested) -> list[str]:
@@ -365,6 +361,14 @@ def rounded_up(value: float) -> str:
     digits = 1 - math.floor(math.log10(value))
     up = math.ceil(value * 10.0**digits - 1e-9) / 10.0**digits
     return f"{up:.{max(0, 1 - math.floor(math.log10(up)))}f}"
+
+
+def _next_step(calibrators: CalibratorTable, rejected: bool | None) -> str:
+    """State what to do now: the effect of recalibration or, where nothing was compared, whether to recalibrate."""
+    best = recalibration_sentence(calibrators)
+    if best or rejected is None:
+        return best or sentence(calibrators.reason)
+    return remark("recalibrate" if rejected else "keep")
 
 
 def recalibration_sentence(calibrators: CalibratorTable) -> str:

@@ -41,15 +41,14 @@ class Places:
 
 def place_name(kind: str, name: str, lens: str) -> str:
     """Return the name of a subset."""
-    if kind == "range":
-        kind = "confidence" if lens == "top_label" else "probability"
-    return f"{kind} {name}"
+    score = "confidence" if lens == "top_label" else "probability"
+    return f"{ {'range': score, 'predicted': 'predicted as'}.get(kind, kind) } {name}"
 
 
 def find_weaknesses(
     p: Predictions, views: list[View], table: BinTable | None, level: float, outcome: str = ""
 ) -> Weaknesses:
-    """Test every class, group and range of scores, and sort them by weighted gap.
+    """Test every class, group and range of scores with more than one row, and sort them by weighted gap.
 
     Parameters
     ----------
@@ -103,7 +102,7 @@ def find_weaknesses(
         alpha=ALPHA,
         level=level,
         notes=(*untested, *_notes(p, views, len(entries))),
-        reason="" if entries else "there are no classes, groups or ranges of scores to test",
+        reason="" if entries else "there are no classes, groups or ranges of scores with more than one row",
         about=about,
     )
 
@@ -116,7 +115,7 @@ def _classes(p: Predictions, views: list[View]) -> list[Places]:
         if shared_name(views) == "ordinal":  # cuts are in the order of the classes, not of the columns
             kind, names = "at most", [view.lens.removeprefix("ordinal:") for view in views]
         return [Places(kind, [name], view, sums_by(view, None, 1)) for name, view in zip(names, views, strict=True)]
-    if p.kind not in ("binary", "multiclass"):
+    if p.kind not in ("binary", "multiclass") or views[0].lens == "binary":
         return []
     return [Places("predicted", names, views[0], sums_by(views[0], p.predicted, p.k))]
 
@@ -145,7 +144,8 @@ def _ranges(views: list[View], table: BinTable | None) -> list[Places]:
 def _entries(places: Places, level: float) -> list[Weakness]:
     view, sums = places.view, places.sums
     total = float(sums.weight.sum())
-    held = sums.weight > 0
+    rows = np.round(sums.weight).astype(np.int64) if view.weight_kind == "counts" else sums.rows
+    held = (sums.weight > 0) & (rows > 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean, rate, gap = (values / sums.weight for values in (sums.score, sums.outcome, sums.excess))
     low = high = pvalue = np.full(len(mean), np.nan)
@@ -161,7 +161,7 @@ def _entries(places: Places, level: float) -> list[Weakness]:
             kind=places.kind,
             name=places.names[i],
             lens=view.lens,
-            rows=round(float(sums.weight[i])) if view.weight_kind == "counts" else int(sums.rows[i]),
+            rows=int(rows[i]),
             share=float(sums.weight[i]) / total,
             mean_score=float(mean[i]),
             rate=float(rate[i]),
@@ -199,8 +199,6 @@ def _notes(p: Predictions, views: list[View], looked_at: int) -> list[str]:
             notes.append("Groups need a single lens as well and are left out.")
     else:
         notes += [f"{grouping.note}." for grouping in groupings_of(p) if grouping.note]
-    if len(views) == 1 and p.kind in ("binary", "multiclass"):
-        notes.append('"Predicted" followed by a class: the rows in which that class has the largest probability.')
     if looked_at > MOST_ENTRIES:
         notes.append(
             f"The {MOST_ENTRIES} largest of {looked_at:,} subsets are listed; the adjustment counts all of them."

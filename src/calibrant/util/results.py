@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -285,6 +286,8 @@ def json_text(value: Any) -> str:
     return json.dumps(plain_value(value), indent=2, allow_nan=False, default=str) + "\n"
 
 
+# Text of a number, a bound, or a missing value.
+NUMBER = re.compile(r"([<≤] )?[-+]?[\d,]*\.?\d*(e[-+]\d+)?%?|-?inf")
 # P-values below this are rounding error.
 SMALLEST_PVALUE = 1e-300
 
@@ -369,11 +372,18 @@ def text_table(
 
 
 def html_table(headings: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
-    """Format an HTML table for notebooks; every cell is escaped."""
-    head = "".join(f"<th>{escape(str(text))}</th>" for text in headings)
-    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+    """Format an HTML table for notebooks; every cell is escaped, and columns of numbers are right-aligned."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(headings)
+    sides = ["right" if all(NUMBER.fullmatch(str(cell)) for cell in column) else "left" for column in columns]
+
+    def line(tag: str, cells: Sequence[Any]) -> str:
+        pairs = zip(sides, (escape(str(cell)) for cell in cells), strict=True)
+        texts = (f'<{tag} style="text-align:{side}">{text}</{tag}>' for side, text in pairs)
+        return f"<tr>{''.join(texts)}</tr>"
+
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = "".join(line("td", row) for row in rows)
+    return f"<table>{title}<thead>{line('th', headings)}</thead><tbody>{body}</tbody></table>"
 
 
 def html_lines(*lines: str) -> str:

@@ -4,7 +4,7 @@
   const data = JSON.parse(document.getElementById("chart-data").textContent);
   const element = (id) => document.getElementById(id);
   const DIAGRAMS = ["isotonic", "bins", "smooth", "cumulative"];
-  const ROUND_ENDS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8];
+  const ROUND_ENDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8];
   const state = {
     lens: 0,
     group: data.focus,
@@ -190,7 +190,7 @@
     const side = data.sides[state.group].name;
     const whose = data.sides.length < 2 ? lensText(data.lenses[state.lens]) : `${side}, ${lensText(data.lenses[state.lens])}`;
     const rows = data.weighted ? "" : `${amount(found.rows)} rows; `;
-    const known = data.sides.length < 2 && state.lens === 0; // the conclusion says it
+    const known = state.group === data.focus && state.lens === 0; // the head of the page says it
     write("said", known ? "" : `${whose}: ${rows}difference of the means ${signed(found.mean_score - found.rate)}, ECE ${number(found.ece)}`);
     write("diagram-text", titles(state.diagram).text);
     element("logit").disabled = state.diagram === "cumulative";
@@ -199,7 +199,7 @@
     feed("scores", scoreData(), {});
   }
 
-  /** The list of sides: which are on, which have this lens, and the ECE of each. */
+  /** The list of sides: which are on, and which have this lens. */
   function showLegend() {
     if (data.sides.length < 2) return;
     const places = new Set(shownSides(state.diagram));
@@ -208,7 +208,6 @@
       box.disabled = series(place) === undefined;
       box.checked = places.has(place);
       entry.classList.toggle("off", !places.has(place));
-      entry.querySelector("output").textContent = series(place) ? `ECE ${number(series(place).ece)}` : "";
     }
   }
 
@@ -291,6 +290,7 @@
   async function draw(kind, id, sources, signals = {}) {
     drawn[id] = null; // is being drawn
     const spec = structuredClone(window.calibrantCharts[kind]);
+    spec.description = element(id).getAttribute("aria-label"); // which Vega would remove
     const rows = Object.fromEntries(visible(sources));
     for (const source of spec.data) if (source.name in rows) source.values = rows[source.name];
     for (const signal of spec.signals) if (signal.name in signals) signal.value = signals[signal.name];
