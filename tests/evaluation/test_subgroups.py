@@ -232,18 +232,3 @@ def test_rare_categories_are_pooled_and_said():
     names = [f"c{place % 30}" for place in range(600)]
     found = cal.find_subgroups([0, 1] * 300, [0.4, 0.6] * 300, features={"city": names}, min_rows=5)
     assert found.notes == ("city: 10 rare categories were not searched",)
-
-
-def test_an_evaluation_has_the_subgroups_of_its_features():
-    frame, y, score = unfriendly()
-    score = np.clip(score, 0.05, 0.95)
-    wrong = np.where(frame["plan"] == "basic", 1 - y, y)
-    result = cal.evaluate(wrong, score, features=frame, rng=3)
-    alone = cal.find_subgroups(wrong, score, features=frame, rng=3)
-    assert len(alone) > 0
-    assert repr(result).endswith(repr(alone))
-    assert result.to_dict()["subgroups"] == alone.to_dict()
-    assert cal.evaluate(wrong, score).subgroups is None
-    for keywords in ({"where": score > 0.5, "features": frame}, {"features": frame[:9]}):
-        with raises(CalibrantError, "features"):
-            cal.evaluate(wrong, score, **keywords)

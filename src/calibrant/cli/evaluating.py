@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ import click
 from ..errors import ArgumentError
 from ..evaluation.measure import calibrate_predictions, evaluate
 from ..evaluation.result import Evaluation, MetricResult, numeric_columns
+from ..evaluation.subgroups import find_subgroups
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
 from . import options
@@ -90,14 +90,16 @@ def run(
     level = 0.95 if level is None and needs_interval(conditions) else level
     assess = assess or needs_test(conditions)
     data: Predictions | Sketches | None = None if features else read_stream(source, stream)
-    columns = None
+    subgroups = None
     if data is None:
         data = source.read()
         columns = source.read_features(features, data) if features else None
         data = data if calibrator is None else calibrate_predictions(data, calibrator)
+        if columns is not None:
+            subgroups = find_subgroups(data, features=columns, lens=asked.lens or "auto", rng=draws.seed)
     elif calibrator is not None:
         raise ArgumentError("--calibrator", "requires the rows", "use --no-stream")
-    keywords: dict[str, Any] = {"metrics": names, "level": level, "assess": assess, "features": columns, **options}
+    keywords: dict[str, Any] = {"metrics": names, "level": level, "assess": assess, **options}
     keywords |= asked.keywords() | draws.keywords()
     if isinstance(data, Sketches) and asked.lens is not None:
         data.views(asked.lens)  # raises if they do not have it, which would otherwise be a reason beside every metric
@@ -106,7 +108,14 @@ def run(
         result.to_dict() if conditions or as_json else {}
     )  # takes as long as the evaluation where there are many groups
     checked = check(conditions, places_of(plain), source.columns.by)
-    output = {"file": file, **plain, "options": asked.stated} if as_json else partial(show, result)
+    more = {} if subgroups is None else {"subgroups": subgroups.to_dict()}
+
+    def show_all() -> None:
+        show(result)
+        if subgroups is not None:
+            print_lines(["", "For whom?", *repr(subgroups).split("\n")])
+
+    output = {"file": file, **plain, **more, "options": asked.stated} if as_json else show_all
     return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", output)
 
 
@@ -180,4 +189,4 @@ def show(result: Evaluation) -> None:
     for title, headings, rows in result.group_tables():
         print_lines(["", *([title] if title else [])])
         print_table(headings, rows, numeric_columns(headings))
-    print_lines([*result.notes(), *result.subgroup_lines()])
+    print_lines(result.notes())

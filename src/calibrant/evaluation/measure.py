@@ -49,7 +49,6 @@ from .evidence import (
 )
 from .header import check_outcome, headers_of
 from .result import Evaluation, Groups, Header, MetricResult, Skipped
-from .subgroups import find_subgroups
 from .summary import EvaluationSummary
 
 if TYPE_CHECKING:
@@ -77,7 +76,6 @@ def evaluate(
     n_resamples: int = 200,
     rng: Any = 0,
     calibrator: Calibrator | str | os.PathLike[str] | None = None,
-    features: Any = None,
     outcome: str | None = None,
     options: Mapping[str, Any] | None = None,
     sample_weight: Any = None,
@@ -117,8 +115,6 @@ def evaluate(
         Seed or random generator.
     calibrator : Calibrator, Recalibration, str or path-like, optional
         Fitted calibrator, or the file that holds it; the calibrated probabilities are evaluated.
-    features : frame, mapping of str to array-like, or array-like of shape (N, d), optional
-        Features of each row, such as age and plan, among which `find_subgroups` searches for subgroups with a gap.
     outcome : str, optional
         Name of the event that the positive class of two represents, such as ``"churn"``. By default the name of the positive class
         or, for labels 0 and 1, of the label column.
@@ -132,7 +128,7 @@ def evaluate(
     -------
     Evaluation
         ``result["ece"]`` is the value of a metric; ``header``, ``results`` (value, interval, ``by_chance``, p-value and direction of each metric),
-        ``groups``, ``subgroups`` (of `features`) and ``left_out`` hold the rest, ``to_frame()`` a table of the metrics.
+        ``groups`` and ``left_out`` hold the rest, ``to_frame()`` a table of all of it.
 
     Raises
     ------
@@ -150,7 +146,6 @@ def evaluate(
     --------
     calibrant.assess : Test of calibration with one metric as the statistic.
     calibrant.interval : Confidence interval of one metric.
-    calibrant.find_subgroups : Subgroups with a gap among features, which `features` adds.
     calibrant.report : The same as a report, with reliability diagram, recalibration and threshold.
     recommend : Metrics for a use case.
 
@@ -193,15 +188,11 @@ def evaluate(
     infer = Inference.read(level, assess, n_resamples, rng, named, summary)
     options_of_all = _read_options(chosen, lens, bins, options)
     source: Predictions | Sketches
-    left_out, remarks, subgroups = [], [], None
-    if features is not None and where is not None:
-        raise ArgumentError("features", "cannot be combined with where", "pass the selected rows of all of them")
+    left_out, remarks = [], []
     if isinstance(y_true, Sketches):
         resolve(y_true, y_prob, sample_weight, pos_label, where)
         if calibrator is not None:
             raise InputTypeError("calibrator", "cannot be applied to sketches", ROWS_INSTEAD)
-        if features is not None:
-            raise InputTypeError("features", "require rows; sketches have none", ROWS_INSTEAD)
         source = y_true
     else:
         source = as_predictions(y_true, y_prob, sample_weight, pos_label)
@@ -211,8 +202,6 @@ def evaluate(
         if lens is not None:
             # A lens that does not fit the data is an error; one that a metric does not support is a reason.
             views_of(source, lens, flattened=True)
-        if features is not None:
-            subgroups = find_subgroups(source, features=features, lens=lens or "auto", rng=rng)
         left_out = [m for m in chosen if m.id not in named and is_slow(m, source.n, source.k)]
         chosen = [m for m in chosen if m not in left_out]
         remarks = [grouping.note for grouping in source.groupings if grouping.note]
@@ -229,7 +218,7 @@ def evaluate(
         make = partial(EvaluationSummary, level=infer.level)
     groups = _evaluate_groups(source, plan, describe, results, make)
     skipped = tuple(Skipped(m.id, PAIRS) for m in left_out)
-    return make(describe([source])[0], tuple(results), groups, skipped, tuple(remarks), subgroups=subgroups)
+    return make(describe([source])[0], tuple(results), groups, skipped, tuple(remarks))
 
 
 def _read_options(

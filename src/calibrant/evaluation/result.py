@@ -12,7 +12,6 @@ from ..errors import ArgumentError, CalibrantError
 from ..metrics.registry import catalogue
 from ..util.results import Result, html_lines, html_table, number, percent, pvalue_text, several, text_table
 from .confidence import ConfidenceDistribution
-from .subgroups import Subgroups
 
 # The largest number of metrics in the row of a group, and of groups that a note lists.
 COLUMNS = 8
@@ -204,8 +203,6 @@ class Evaluation(Result):
         Of the evaluation of a group: what divides the rows, such as a column.
     group : object
         Of the evaluation of a group: its name within the grouping.
-    subgroups : Subgroups or None
-        The subgroups with a gap, where features were given.
 
     See Also
     --------
@@ -226,7 +223,6 @@ class Evaluation(Result):
     remarks: tuple[str, ...] = ()
     grouping: str = ""
     group: Any = None
-    subgroups: Subgroups | None = None
 
     def __getitem__(self, metric: str) -> float:
         """Return the value of a metric by id or alias, or of the header; raise the reason where it has none."""
@@ -244,9 +240,7 @@ class Evaluation(Result):
         derived = ("observed_expected", "direction", "event")
         header = {**vars(self.header), **{name: getattr(self.header, name) for name in derived}}
         place = {"grouping": self.grouping, "group": self.group} if self.grouping else {}
-        more = {} if self.subgroups is None else {"subgroups": self.subgroups}
-        listed = {"metrics": self.results, "groups": self.groups, "left_out": self.left_out}
-        return {**place, "header": header, **listed, **more}
+        return {**place, "header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per metric and group; the group of all rows is `name_of_all`."""
@@ -450,15 +444,10 @@ class Evaluation(Result):
         lines = text_table(headings, rows, numeric_columns(headings))
         for title, headings, rows in self.group_tables():
             lines += ["", *([title] if title else []), *text_table(headings, rows, numeric_columns(headings))]
-        return "\n".join([self._title(), *self._dropped_lines(), "", *lines, *self.notes(), *self.subgroup_lines()])
-
-    def subgroup_lines(self) -> list[str]:
-        """The subgroups with a gap below a heading, as lines of text; none where no features were given."""
-        return [] if self.subgroups is None else ["", "For whom?", *repr(self.subgroups).split("\n")]
+        return "\n".join([self._title(), *self._dropped_lines(), "", *lines, *self.notes()])
 
     def _repr_html_(self) -> str:
-        more = [html_lines(title) + html_table(headings, rows) for title, headings, rows in self.group_tables()]
-        more += [] if self.subgroups is None else [self.subgroups._repr_html_()]
+        more = (html_lines(title) + html_table(headings, rows) for title, headings, rows in self.group_tables())
         return super()._repr_html_() + "".join(more)
 
     def _title(self) -> str:
