@@ -229,7 +229,7 @@ def sums_of_equal_labels(pairs: Floats, first: NDArray[Any], second: NDArray[Any
     for number in range(len(first)):
         row = rows.repeat(times[number])
         column = order.take(np.arange(len(row)) + start[number].take(row))
-        sums[number] += np.add.reduce(pairs.ravel().take(row * size + column))
+        sums[number] += pairs.ravel().take(row * size + column).sum()
     return sums
 
 

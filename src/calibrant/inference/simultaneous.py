@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -301,15 +301,12 @@ class ClassBins:
     def values(self, task: Task, weight: NDArray[Any], positives: NDArray[Any], scores: NDArray[Any]) -> list[float]:
         """Values from weight, events and scores of each cell, one line for each resample."""
         sums = [part.astype(np.float64) for part in (weight, positives, scores, scores - positives)]
-        values = np.empty((len(weight), len(self.bins)))
-        for size in set(map(len, self.bins)):  # the tables of all classes with so many bins
-            classes = [place for place, table in enumerate(self.bins) if len(table) == size]
-            cells = np.array(self.starts)[classes, None] + np.arange(size)
-            left, right = zip(*((self.bins[place].left, self.bins[place].right) for place in classes), strict=True)
-            like = replace(self.bins[0], left=np.tile(left, (len(weight), 1)), right=np.tile(right, (len(weight), 1)))
-            table = tables_of_sums(like, "unit", *(part[:, cells].reshape(-1, size) for part in sums))
-            values[:, classes] = task.metric.values_of_tables(table, task.keywords).reshape(len(weight), -1)
-        return task.values(values, self.views)
+        tables = [
+            tables_of_sums(like, "unit", *(part[:, start : start + len(like)] for part in sums))
+            for like, start in zip(self.bins, self.starts, strict=False)
+        ]
+        values = [task.metric.values_of_tables(table, task.keywords) for table in tables]
+        return task.values(np.stack(values, axis=-1), self.views)
 
 
 def _class_bins(task: Task, rule: Rule) -> ClassBins | None:
@@ -401,8 +398,9 @@ def _relabelled(task: Task, cells: Cells) -> Iterator[tuple[NDArray[Any], NDArra
     inside = np.bincount(place.ravel(), minlength=size)
     fixed = np.bincount(place.ravel(), cells.numbers.ravel(), size)[None]
     weight = np.bincount(cells.cells.ravel(), minlength=cells.size).astype(np.float64)[None]
+    everyone = np.arange(view.n)
     place_of_label = np.full((view.n, view.k), size)
-    place_of_label[np.arange(view.n)[:, None], classes] = place
+    place_of_label[everyone[:, None], classes] = place
     if view.lens != "canonical":
         columns = [cast(Places, _as_vector(views[0]).labels) for views in task.views_by_label()]
         place_of_label = np.take_along_axis(place_of_label, np.column_stack(columns).astype(np.intp), 1)
@@ -459,7 +457,8 @@ def _linear_draws(task: Task, form: Linear, view: VectorView) -> Floats | None:
 
     result: list[float] = []
     if task.draws == "rows":
-        products = (view.each_row(form.numbers)[:, :, None] * factors[:, None]).reshape(view.n, -1)
+        numbers = view.each_row(form.numbers)
+        products = (numbers[:, :, None] * factors[:, None]).reshape(view.n, -1)
         for drawn in task.replicates():
             result += values(drawn.astype(np.float64) @ products, drawn.sum(axis=1, dtype=np.float64).tolist())
         return np.array(result, np.float64)
@@ -467,6 +466,7 @@ def _linear_draws(task: Task, form: Linear, view: VectorView) -> Floats | None:
         return None
     alike = (cast(VectorView, views[0]) for views in task.views_by_label())
     by_label = np.array([one.each_row(form.numbers).T for one in alike])
+    everyone = np.arange(view.n)
     # Numbers that are the same for all labels are added once.
     depends = np.flatnonzero((by_label != by_label[0]).any(axis=(0, 2)))
     fixed = by_label[0] @ factors
@@ -474,6 +474,6 @@ def _linear_draws(task: Task, form: Linear, view: VectorView) -> Floats | None:
     for labels in task.labels(view.n * len(depends)):
         sums = np.repeat(fixed[None], len(labels), axis=0)
         for column in depends:
-            sums[:, column] = by_label[labels, column, np.arange(view.n)] @ factors
+            sums[:, column] = by_label[labels, column, everyone] @ factors
         result += values(sums.reshape(len(labels), -1), [float(view.n)] * len(labels))
     return np.array(result, np.float64)
