@@ -14,6 +14,7 @@ from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..monitoring.ingest import some_names
 from ..monitoring.monitor import Monitor
+from ..monitoring.set_aside import describe
 from ..monitoring.status import Update
 from ..monitoring.windows import window_rule
 from ..sketches.files.columns import Columns
@@ -234,12 +235,11 @@ def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update
         finish(done[files[0]], fail_on, as_json)
         return
     if as_json:
-        listed = {file: vars(each) for file, each in set_aside.items()}
-        print_json({"files": {file: update.to_dict() for file, update in done.items()}, "set_aside": listed})
+        print_json({"files": {file: update.to_dict() for file, update in done.items()}, "set_aside": set_aside})
     else:
         print_lines([line for file, update in done.items() for line in [f"{file}:", *lines_of(update)]])
     for each in set_aside.values():
-        say(clean(f"error: {each}"), err=True)
+        say(clean(f"error: {describe(each)}"), err=True)
     if fault is not None:
         raise fault
     if aside:

@@ -15,13 +15,7 @@ from ..binning.partition import Auto, KDTree, partition_of
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..inference.cells import Draws, Plan, sharing
 from ..inference.means import two_sided_quantile
-from ..inference.resampling import (
-    PredictionSampler,
-    RowSampler,
-    Sampler,
-    in_order_of_content,
-    view_in_order_of_content,
-)
+from ..inference.resampling import PredictionSampler, RowSampler, Sampler
 from ..inference.seeds import seed_of
 from ..inference.simultaneous import resampled_values
 from ..input.predictions import Predictions
@@ -425,9 +419,9 @@ def _resampled(source: Source, plans: list[Plan], draws: Draws, share: float, co
     total = source.n if source.weight_kind != "counts" or source.weight is None else int(source.weight.sum())
     size = max(1, round(share * total))
     if isinstance(source, View):
-        sampler: Sampler = RowSampler(view_in_order_of_content(source), size)
+        sampler: Sampler = RowSampler.by_content(source, size)
     else:
-        sampler = PredictionSampler(in_order_of_content(source), size=size)
+        sampler = PredictionSampler.by_content(source, size)
     with sharing():  # every setting has the same resamples
         return resampled_values(plans, sampler, draws, count, seed)
 

@@ -24,7 +24,7 @@ from .fitted import few_terms_of_line, gain_over_scores, limit_gain
 from .metric_tests import few_events
 from .pvalues import SAME
 from .replicates import many
-from .resampling import RowSampler, view_in_order_of_content
+from .resampling import RowSampler
 from .seeds import generator, seed_of
 from .significance import view_to_test
 from .verdicts import SignificanceResult
@@ -140,7 +140,7 @@ def giviti_test(
         "detail": {"degree": float(degree)},
     }
     result = result_of_view(view, "giviti", statistic, pvalue, **facts)
-    sampler, seed = RowSampler(view_in_order_of_content(view)), seed_of(rng)
+    sampler, seed = RowSampler.by_content(view), seed_of(rng)
 
     def drawn(number: int) -> float:
         (rows,) = sampler.resample(generator(seed, number), "outcomes").views(catalogue["cox_slope"], {})

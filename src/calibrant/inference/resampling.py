@@ -64,18 +64,6 @@ def few_groups(count: int) -> str:
     return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
 
 
-def in_order_of_content(rows: Predictions) -> Predictions:
-    """The rows in the order of their content, on which resamples then depend alone."""
-    return rows.take(content_order(rows.probs, rows.labels, rows.weight, rows.groups, rows.features))
-
-
-def view_in_order_of_content(view: View) -> View:
-    """The rows of a view in the order of their content."""
-    order = content_order(view.raw_score, view.raw_outcome, view.weight)
-    own = None if view.rows is None else view.rows.take(order)
-    return part_of(view, view.raw_score[order], view.raw_outcome[order], order, own)
-
-
 def part_of(view: View, score: Array, outcome: Array, at: Any, rows: Predictions | None) -> View:
     """The rows of a view at these places, with other scores or outcomes."""
     return View(
@@ -105,6 +93,13 @@ class RowSampler(LabelSampler):
         self.share = weight / weight.sum()
         self.total = int(weight.sum()) if size is None else size
         self.chance = view.raw_score
+
+    @classmethod
+    def by_content(cls, view: View, size: int | None = None) -> RowSampler:
+        """A sampler of the rows in the order of their content, on which resamples then depend alone."""
+        order = content_order(view.raw_score, view.raw_outcome, view.weight)
+        rows = None if view.rows is None else view.rows.take(order)
+        return cls(part_of(view, view.raw_score[order], view.raw_outcome[order], order, rows), size)
 
     @cached_property
     def population(self) -> Drawn:
@@ -192,6 +187,11 @@ class PredictionSampler(LabelSampler):
         self.bytes = ROW_BYTES * predictions.probs.size
         self.clusters = clusters_of(predictions) if cluster else None
         self.chance = predictions.probs
+
+    @classmethod
+    def by_content(cls, p: Predictions, size: int | None = None) -> PredictionSampler:
+        """A sampler of the rows in the order of their content, on which resamples then depend alone."""
+        return cls(p.take(content_order(p.probs, p.labels, p.weight, p.groups, p.features)), size=size)
 
     @cached_property
     def population(self) -> Drawn:
@@ -404,17 +404,9 @@ def _with_outcome(view: AnyView, rows: Array, outcome: Array) -> AnyView:
     extra = None if written else view.rows
     weight, kind = (None, "unit") if written else (view.weight, view.weight_kind)
     if isinstance(view, View):
-        return View(
-            view.raw_score[rows],
-            outcome,
-            weight,
-            kind,
-            rows=extra,
-            lens=view.lens,
-            log_odds=None if view.log_odds is None else view.log_odds[rows],
-            rest=None if view.complement is None else RestOfRows(view, rows),
-            classes=view.classes,
-        )
+        part = part_of(view, view.raw_score[rows], outcome, rows, extra)
+        part.weight, part.weight_kind = weight, kind
+        return part
     return VectorView(
         view.raw_probs[rows],
         outcome.astype(np.intp),

@@ -34,14 +34,7 @@ from .cells import (
     shared,
     whole,
 )
-from .resampling import (
-    PredictionSampler,
-    RowSampler,
-    Sampler,
-    in_order_of_content,
-    view_in_order_of_content,
-    views_of_metric,
-)
+from .resampling import PredictionSampler, RowSampler, Sampler, views_of_metric
 from .simultaneous import resampled_values
 
 Array = NDArray[Any]
@@ -87,9 +80,8 @@ def _choose_sampler(metrics: list[Plan], source: Predictions | AnyView, exact: b
                 raise ArgumentError("y_true", "a view of flattened classes cannot be resampled", "pass Predictions")
             return _rows_of(source)
         # A metric that depends on the order of the rows has the order in which they came.
-        is_ordered = any(metric.info.order_dependent for metric, _ in metrics)
-        key = "predictions", source, is_ordered
-        return shared(key, lambda: PredictionSampler(source if is_ordered else in_order_of_content(source)))
+        make = PredictionSampler if any(m.info.order_dependent for m, _ in metrics) else PredictionSampler.by_content
+        return shared(("predictions", source, make), lambda: make(source))
     rows = _rows_of(first)
     may_count = all(m.counts for m, _ in metrics) and not first.is_soft and first.weight_kind != "importance"
     if exact or not may_count:
@@ -106,7 +98,7 @@ def _choose_sampler(metrics: list[Plan], source: Predictions | AnyView, exact: b
 
 
 def _rows_of(view: View) -> RowSampler:
-    return shared(("rows", view), lambda: RowSampler(view_in_order_of_content(view)))
+    return shared(("rows", view), lambda: RowSampler.by_content(view))
 
 
 def grids(view: View, plans: list[Plan]) -> Iterator[BinningRule]:

@@ -56,7 +56,7 @@ from .ood import OodScale, read_ood, scales_of
 from .queries import Part, Transaction
 from .retention import Pruned, plan_retention, prune_rows
 from .sequential import as_counted
-from .set_aside import SetAside, files_set_aside, remember
+from .set_aside import files_set_aside, remember
 from .settings import Settings, check_columns, check_watched, read_horizon, read_keep
 from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
 from .store import Store, is_unwritable
@@ -449,7 +449,7 @@ class Monitor:
             moved = settle(db, self.settings)
         return self._answer(counts, moved, begun)
 
-    def set_aside(self, problems: Mapping[str, str], *, added: Iterable[str] = ()) -> dict[str, SetAside]:
+    def set_aside(self, problems: Mapping[str, str], *, added: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
         """Remember files that could not be added, by name and content; the status lists them.
 
         Parameters
@@ -461,8 +461,8 @@ class Monitor:
 
         Returns
         -------
-        dict of str to SetAside
-            The hash of each of these files, and whether the same content was set aside before.
+        dict of str to dict
+            Of each of these files the name, ``sha256``, ``problem``, and whether the same content was set aside before (``unchanged``).
 
         Examples
         --------
@@ -476,7 +476,7 @@ class Monitor:
         ...     _ = Path(file).write_text("prob 1.7")
         ...     first = monitor.set_aside({file: "got 1.7"})
         ...     again = monitor.set_aside({file: "got 1.7"})
-        >>> first[file].unchanged, again[file].unchanged
+        >>> first[file]["unchanged"], again[file]["unchanged"]
         (False, True)
         """
         with self._store.read() as db:

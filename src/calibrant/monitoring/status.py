@@ -28,7 +28,7 @@ from .online import OnlineRecalibration
 from .prometheus import expose
 from .queries import Part, Stream, Transaction, Window
 from .sequential import EProcess
-from .set_aside import SetAside, files_set_aside
+from .set_aside import describe, files_set_aside
 from .settings import Settings
 from .store import Store, is_unwritable
 from .windows import time_text
@@ -588,7 +588,7 @@ def build_status(
         groups = _groups(db, settings, streams, counts, alarms)
         waiting, early = _waiting(db, settings, clock), db.count_early()
         ignored = db.meta("labels_of_pruned") or 0
-        aside = [f"Set aside: {SetAside(**each)}" for each in files_set_aside(db).values()]
+        aside = [f"Set aside: {describe(each)}" for each in files_set_aside(db).values()]
     reference = reference_of(key)
     results = [_find_results(part, settings, reference_of(key, part.place), clock, len(streams)) for part in parts]
     _keep(store, parts, results)
