@@ -39,7 +39,6 @@ ASSESSED: dict[str, dict[str, Any]] = {
     "tolerance 0": {"tolerance": 0},
     "tolerance on one side": {"tolerance": 0.1, "alternative": "less"},
     "tolerance at alpha 0.6": {"tolerance": 0.1, "alpha": 0.6},
-    "tolerance with resamples": {"tolerance": 0.1, "n_resamples": 200},
 }
 OWN_TESTS: dict[str, dict[str, Any]] = {
     "likelihood ratio on one side": {"metric": "cox_slope", "method": "lr", "alternative": "greater"},

@@ -11,14 +11,12 @@ from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..util import kernels
+from ..util.arrays import Array, Floats
 from ..util.blocks import map_blocks
 from ..util.kernels import COUNT_UNIT, LOW_BITS, LOW_MASK, compiled, fill_bins, fill_class_bins
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Closed = Literal["right", "left"]
 # The slot of each score: slot 0 is the score 0 alone, slot k the bin that ends at edge k.
 Slots = Callable[[Floats], Array]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, InputTypeError, LensError
 from ..input.convert import is_frame
 from ..input.predictions import Predictions
+from ..util.arrays import Array, Floats
 from ..util.blocks import rows_per_block
 from ..util.checks import is_number
 from ..views.lenses import Lens
@@ -21,8 +22,6 @@ from ..views.view import VectorView, View
 from .parse import EQUAL_WIDTH, are_edges, binning_rule, is_default, refuse_two_numbers
 from .rules import BinningRule, Edges, EqualMass, check_bins, edge_values
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Node = tuple[int, float, int, int]
 
 # Variances and weights this close are treated as equal, so that rounding (row order, units of the weights) moves no cell.

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..util.arrays import Floats
 
-Floats = NDArray[np.float64]
 # Up to this the upper edges are exact in float64 before they are rounded to float32.
 MOST_TORCH_BINS = 4096
 

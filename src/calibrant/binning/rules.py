@@ -17,6 +17,7 @@ from ..errors import (
     WeightsNotSupportedError,
     warn_caller,
 )
+from ..util.arrays import Array, Floats
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import check_whole, is_number
 from ..views.view import Prefix, View
@@ -30,9 +31,6 @@ from .exact_sums import (
     uniform_sums,
 )
 from .table import BinTable, Closed
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 # The lower end of a range: one divided by the number of classes.
 LEAST_CONFIDENCE = "1/K"

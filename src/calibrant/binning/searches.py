@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
+from ..util.arrays import Array, Floats
 from ..views.view import Prefix, View
 from .rules import (
     BinningRule,
@@ -24,8 +25,6 @@ from .rules import (
 )
 from .table import BinTable
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 # The first tie group of each non-empty bin, for a number of bins.
 Cuts = Callable[[Prefix, int], Array]
 

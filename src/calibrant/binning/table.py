@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
 from ..input.weights import WeightKind
+from ..util.arrays import Array, Floats
 from ..util.cached import cached_property
 from ..util.checks import check_fraction
 from ..util.results import Result, number
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Closed = Literal["right", "left"]
 # Errors above the second number whose power is below the first are not rounding errors: a large norm has made them 0.
 UNDERFLOW, ROUNDED = 1e-300, 1e-9

@@ -218,6 +218,7 @@ def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update
     aside: dict[str, str] = {}
     fault: Exception | None = None
     for file in track(files, "files"):
+        running.files = None  # lines in errors are those of this file
         try:
             done[file] = add(file)
         except Exception as error:
@@ -228,8 +229,6 @@ def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update
             fault = fault if is_expected else error
             problem = in_options(error) if isinstance(error, CalibrantError) else repr(error)
             aside[file] = problem.removeprefix(f"{file}: ")
-        finally:
-            running.files = None
     set_aside = opened.set_aside(aside, added=done)
     if len(files) == 1:
         finish(done[files[0]], fail_on, as_json)

@@ -14,11 +14,10 @@ from ..inference.means import two_sided_quantile
 from ..input.convert import column, missing_values, numbers
 from ..input.grouping import combined_groups
 from ..input.weights import read_weights
+from ..util.arrays import Array, Floats
 from ..util.checks import is_number
 from ..util.results import Result, number, several
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 

@@ -36,8 +36,6 @@ from .mixed_models import RandomIntercept
 from .performance import one_event
 from .summary_intervals import PRIOR_EVENTS, c_limits, hanley_variance
 
-Floats = NDArray[np.float64]
-
 STANDARD = ("intercept", "slope", "oe", "c")
 # Groups named in a line of text; the table has all of them.
 NAMED = 8

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
+from ..util.arrays import Floats
 
-Floats = NDArray[np.float64]
 Family = Literal["binomial", "poisson"]
 
 NODES = 15

@@ -24,6 +24,7 @@ from ..inference.seeds import seed_of
 from ..input.predictions import Predictions
 from ..metrics.curve.indices import curve_of
 from ..metrics.registry import Metric, catalogue
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
@@ -39,7 +40,6 @@ from .refitting import (
     one_blas_thread,
 )
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Method = Literal["bootstrap", "cross_validation"]
 

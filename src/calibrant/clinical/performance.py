@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..curves.curves import fit_line
 from ..curves.logistic_regression import Groups, SeparatedError, groups_of, logit
@@ -26,6 +25,7 @@ from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import line_of
 from ..metrics.hints import inside
 from ..metrics.registry import catalogue
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
@@ -33,8 +33,6 @@ from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 from .summary_intervals import INTERVALS, limits_of
-
-Floats = NDArray[np.float64]
 
 # The curve of ici, e50, e90 and emax: R's loess, or that of rms::val.prob.
 SMOOTHERS: dict[str, dict[str, Any]] = {

@@ -14,14 +14,13 @@ from ..curves.local_regression import weighted_quantile
 from ..errors import CalibrantError, GroupError, UndefinedMetricError
 from ..inference.pooling import pool_estimates
 from ..input.grouping import check_one_grouping
+from ..util.arrays import Floats
 from ..util.checks import check_fraction, check_whole
 from ..util.progress import track
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions
 from .performance import one_event
-
-Floats = NDArray[np.float64]
 
 # Shares of all risks between which the curves are given.
 ENDS = 0.01, 0.99

@@ -18,8 +18,8 @@ from ..input.convert import column, is_frame
 from ..input.frames import positive_of
 from ..input.grouping import one_group_column
 from ..input.predictions import Predictions
+from ..util.arrays import Floats
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 

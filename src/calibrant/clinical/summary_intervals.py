@@ -16,9 +16,9 @@ from ..evaluation.discrimination import auroc_with_error, placement_values
 from ..inference.intervals import interval
 from ..inference.means import two_sided_quantile
 from ..metrics.hints import inside
+from ..util.arrays import Floats
 from ..views.view import View
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Limits = tuple[float, float]
 Methods = dict[str, tuple[str, Limits]]

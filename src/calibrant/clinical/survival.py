@@ -32,6 +32,7 @@ from ..inference.seeds import seed_of
 from ..input.convert import column, missing_values, numbers
 from ..metrics.point.totals import logit_shift
 from ..metrics.registry import catalogue
+from ..util.arrays import Floats
 from ..util.checks import check_fraction, check_whole, least_resamples
 from ..util.hashes import content_order
 from ..util.results import Result, number
@@ -50,8 +51,6 @@ from .censoring import (
     risk_share,
     row_counts,
 )
-
-Floats = NDArray[np.float64]
 
 # The smoother of the calibration curve, as for `ici`.
 SPAN, DEGREE = 0.75, 2

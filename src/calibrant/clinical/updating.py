@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import chi2
 
@@ -23,13 +22,13 @@ from ..recalibration.binary import PlattScaling
 from ..recalibration.methods import METHODS
 from ..recalibration.revision import ModelRevision, as_matrix, fit_revision
 from ..recalibration.scores import names_array
+from ..util.arrays import Floats
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions
 from .performance import one_event
 
-Floats = NDArray[np.float64]
 UPDATES = ("none", "intercept", "logistic", "revision")
 NAMES = ("no update", "intercept", "intercept and slope", "revision of all coefficients")
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
+from ..util.arrays import Floats
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import check_positive, check_whole
 from ..util.sums import accurate_sum
@@ -30,7 +31,6 @@ from .logistic_regression import (
     separating_side,
 )
 
-Floats = NDArray[np.float64]
 Space = Literal["probability", "logit"]
 BetaParameters = Literal["abm", "ab", "am", "a"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..util.arrays import Floats
 from ..util.cached import cached_property
 from ..views.view import View
 from .local_regression import (
@@ -24,8 +24,6 @@ from .local_regression import (
     tie_groups,
 )
 from .logistic_regression import groups_of
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
+from ..util.arrays import Floats
 from ..util.blocks import map_blocks
 from ..util.sums import accurate_sum
 from ..views.view import View
 
-Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 # Up to this many distinct scores each has its own fit; above, fits at nodes are interpolated.

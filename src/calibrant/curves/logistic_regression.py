@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
+from ..util.arrays import Floats
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.cached import cached_property
 from ..views.view import View
-
-Floats = NDArray[np.float64]
 
 CLIP = 1e-12
 LARGEST_LOGIT = math.log1p(-CLIP) - math.log(CLIP)

@@ -7,15 +7,14 @@ from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from ..inference.replicates import Replicates
+from ..util.arrays import Floats
 from ..util.checks import check_choice
 from ..util.hashes import content_order
 from .rows import Judged, Order, Steps, judging
 
-Floats = NDArray[np.float64]
 AreaRule = Literal["expected", "integral", "trapezoid", "torch_uncertainty"]
 Area = Literal["aurc", "e_aurc", "augrc", "e_augrc"]
 

@@ -14,6 +14,7 @@ from ..errors import ArgumentError, ShapeError
 from ..input.convert import column, numbers
 from ..input.predictions import Predictions
 from ..metrics.cumulative.thresholds import threshold_regrets
+from ..util.arrays import Floats
 from ..util.checks import check_number, check_whole, is_number
 from ..util.results import Record, Result, number
 from ..views.keywords import documents_keywords
@@ -22,7 +23,6 @@ from ..views.resolve import as_predictions, resolve, views_of
 from ..views.view import Block, VectorView, View
 from .rows import INPUT, finite_column, one_view, read_distributions, several_classes
 
-Floats = NDArray[np.float64]
 Rule = NDArray[np.intp] | int
 
 

@@ -14,13 +14,12 @@ from ..binning.parse import BINS, NAMED, binning_rule
 from ..binning.partition import KDTree, cells_of
 from ..binning.rules import LEVELS, BinningRule
 from ..errors import ArgumentError
+from ..util.arrays import Floats
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.resolve import resolve
 from ..views.view import View
 from .rows import finite_column, one_view
-
-Floats = NDArray[np.float64]
 
 TERMS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
     "three": ((0, 0.33, 0.66, 1), ("low", "medium", "high")),

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ShapeError
+from ..util.arrays import Floats
 from ..util.checks import check_fraction, is_number
 from ..util.results import Result, number
 from .rows import finite_column, upper_bound
 
-Floats = NDArray[np.float64]
 NODES = 200
 """Quadrature nodes over the common factor."""
 

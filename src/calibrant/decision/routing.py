@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..util.arrays import Floats
 from ..util.cached import cached_property
 from ..util.checks import check_number
 from ..util.results import Result, number
 from .rows import Judged, as_threshold, judging, lower_bound, upper_bound
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,13 @@ from ..input.convert import column, numbers
 from ..input.predictions import Predictions
 from ..input.weights import WeightKind
 from ..sketches.sketch import Sketch
+from ..util.arrays import Floats
 from ..util.cached import cached_property
 from ..util.checks import is_number
 from ..views.keywords import documents_keywords
 from ..views.resolve import Source, resolve, views_of
 from ..views.view import VectorView, View
 
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 # Functions of probabilities without labels read them themselves.
 INPUT = {

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.table import binomial_interval, check_interval
 from ..errors import UndefinedMetricError
 from ..inference.seeds import seed_of
+from ..util.arrays import Floats
 from ..util.cached import cached_property
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number
 from .areas import Area, area_of, resampled_areas
 from .rows import Judged, as_threshold, judging, records
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

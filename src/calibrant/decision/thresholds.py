@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ..binning.rules import few_levels
 from ..errors import ArgumentError, InputError
+from ..util.arrays import Floats
 from ..util.checks import check_fraction, is_number
 from ..util.results import Result, number
 from .rows import Judged, finite_column, judging, lower_bound, records, upper_bound
 
-Floats = NDArray[np.float64]
 Method = Literal["sequence", "fixed", "conformal", "bonferroni", "sgr"]
 METHODS = ("sequence", "fixed", "conformal", "bonferroni", "sgr")
 # Candidates accept these shares of the rows.

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from ..errors import UndefinedMetricError
 from ..inference.means import two_sided_quantile
 from ..input.predictions import Predictions
+from ..util.arrays import Floats
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.intp]
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError
 from ..input.features import Column, category_codes, frequent_categories, quantile_ends, read_features
 from ..input.predictions import Predictions
+from ..util.arrays import Array
 
-Array = NDArray[Any]
 Codes = NDArray[np.int32]
 
 # Categories beyond the most frequent ones are not conditions of their own.

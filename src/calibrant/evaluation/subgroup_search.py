@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..util.arrays import Array, Bools, Floats
 from ..views.view import View
 from .features import Feature
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 # Subgroups of each number of conditions that remain as candidates, at least.
 POOL = 300

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.table import binomial_interval
 from ..errors import ArgumentError, LensError, UndefinedMetricError
@@ -17,6 +16,7 @@ from ..inference.gaps import NORMAL, gap_pvalues, sums_by
 from ..inference.replicates import draw_events, many
 from ..inference.seeds import generator, seed_of
 from ..input.frames import check_same_rows
+from ..util.arrays import Array, Bools, Floats
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.hashes import content_order
 from ..util.results import Result, number, pvalue_text, several
@@ -27,9 +27,6 @@ from ..views.view import View
 from .features import encode_features
 from .subgroup_search import LEAST_VARIANCE, Candidate, Rows, Space, evidence
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Limits = tuple[float, float]
 # A p-value that is adjusted for the search, and the interval of the gap.
 Test = tuple[float, Callable[[], Limits]]

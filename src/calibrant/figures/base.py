@@ -8,20 +8,18 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import CalibrantError, LensError, ShapeError
 from ..input.predictions import Predictions
 from ..metrics.reliability_curve import one_question
 from ..sketches.collection import Sketches
+from ..util.arrays import Floats as Floats
 from ..util.results import Result, html_table, number
 from ..views.lenses import Lens, shared_name
 from ..views.resolve import Source, views_of
 from ..views.view import Summary, VectorView, View
 from .canvas import OVER, UNDER, Axes, figure_style, muted, picture, small_size
 from .labels import fit, plain
-
-Floats = NDArray[np.float64]
 
 # Identifiers of the lines that represent a model.
 SERIES = ("curve", "path", "series")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
+from ..util.arrays import Array
 from ..util.checks import check_choice, check_whole
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, top_k
@@ -31,7 +32,6 @@ from .models import (
 )
 from .styling import Series, plots
 
-Array = NDArray[Any]
 Asked = Literal["top_k", "within_top", "rank"]
 COLUMNS = ("error", "accuracy", "confidence", "rank_confidence", "rank_rate")
 

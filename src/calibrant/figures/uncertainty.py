@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.rules import BinningRule
 from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand
 from ..inference.replicates import Bounds, Replicates, many, quantile_bounds
+from ..util.arrays import Array
+from ..util.arrays import Floats as Floats
 from ..util.checks import check_whole
 from ..util.hashes import content_order
 from ..views.view import View
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 BINOMIAL = ("clopper_pearson", "jeffreys", "wilson")
 # Up to this many distinct scores are resampled individually; with more, those of a narrow cell are resampled together.

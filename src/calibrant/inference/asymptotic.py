@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.parse import bin_table
 from ..errors import UndefinedMetricError
@@ -21,13 +20,12 @@ from ..metrics.cumulative.distributions import (
     upper_quantile,
 )
 from ..metrics.point.totals import logit_shift
+from ..util.arrays import Floats
 from ..util.sums import accurate_sum
 from ..views.view import Block, VectorView, View
 from .cells import has_few_scores
 from .metric_tests import ANY_SIDE, TestInput, TestOutcome, effective_terms, own_test, too_few_terms
 from .verdicts import degrees_of_freedom
-
-Floats = NDArray[np.float64]
 
 
 def normal_found(

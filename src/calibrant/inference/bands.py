@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Record, number
 from ..views.keywords import documents_keywords
@@ -19,7 +20,6 @@ from ..views.resolve import resolve
 from ..views.view import View
 from .significance import view_to_test
 
-Floats = NDArray[np.float64]
 Method = Literal["clopper_pearson", "yang_barber"]
 
 # More distinct scores than this are rounded to this many decimals, which leaves at most one more.

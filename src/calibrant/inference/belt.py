@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..curves.logistic_regression import Groups, fit_logistic, groups_of, logit, separating_side
 from ..errors import UndefinedMetricError
 from ..metrics.cumulative.distributions import upper_quantile
 from ..metrics.hints import warn_of_sure_scores
 from ..metrics.registry import catalogue
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView
@@ -28,8 +28,6 @@ from .resampling import RowSampler
 from .seeds import generator, seed_of
 from .significance import view_to_test
 from .verdicts import SignificanceResult
-
-Floats = NDArray[np.float64]
 
 # The highest degree, and the confidence with which a degree must be rejected before the next one is added.
 HIGHEST_DEGREE, THRESHOLD = 4, 0.95

@@ -10,18 +10,16 @@ from dataclasses import replace
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.rules import BinningRule, Rule
 from ..errors import UndefinedMetricError
 from ..metrics.registry import Metric
+from ..util.arrays import Array, Floats
 from ..util.cached import cached_property
 from ..views.lenses import AnyView, value_options
 from ..views.view import View
 from .seeds import generator
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Generator = np.random.Generator
 T = TypeVar("T")
 Plan = tuple[Metric, dict[str, Any]]

@@ -13,11 +13,11 @@ from ..curves.logistic_regression import LARGEST_LOGIT, logit
 from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from ..metrics.curve.coefficients import line_of
 from ..metrics.registry import Metric
+from ..util.arrays import Floats
 from ..util.sums import accurate_sum
 from ..views.view import View
 from .means import two_sided_quantile
 
-Floats = NDArray[np.float64]
 Ends = tuple[float, float]
 
 ROBUST = "sandwich"

@@ -9,12 +9,12 @@ from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ShapeError, UndefinedMetricError
 from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
+from ..util.arrays import Floats
 from ..util.checks import check_fraction, check_whole
 from ..util.hashes import content_order
 from ..util.results import Result, number, pvalue_clause, pvalue_text
@@ -27,8 +27,6 @@ from .resampling import PredictionSampler, RowSampler, Sampler, refuse_options_o
 from .sampler_choice import choose_sampler
 from .seeds import seed_of
 from .simultaneous import resampled_values
-
-Floats = NDArray[np.float64]
 
 INFINITE = "differences from an infinite value cannot be tested"
 

@@ -6,16 +6,15 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
 from ..metrics.continuous import FORECASTS, excess_log_loss, squared_errors
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction
 from ..util.sums import accurate_sum
 from ..views.keywords import documents_keywords, parameters_of
 from .verdicts import SignificanceResult
 
-Floats = NDArray[np.float64]
 Side = Literal["greater", "less", "two-sided"]
 
 # With this number of rows, a corrected t test at 5% rejects in at most 8% of simulated data sets for common densities.

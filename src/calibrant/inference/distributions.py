@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..metrics.cumulative.distributions import TERMS, maximum_survival, range_survival
+from ..util.arrays import Floats
 
-Floats = NDArray[np.float64]
 # Below these the series of the distribution function converges fast and keeps the digits of small probabilities.
 SMALL_MAXIMUM, SMALL_RANGE = 1.0, 1.5
 # Up to here the distribution functions are 0 in double precision.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.bin.debiased import debiased_cells
+from ..util.arrays import Floats
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.results import several
 from ..views.view import VectorView
@@ -21,7 +22,6 @@ from .replicates import draw_events
 from .seeds import generator
 from .simplex import SimplexBins
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 # Values that differ by rounding errors only count as ties.

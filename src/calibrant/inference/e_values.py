@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..util.arrays import Floats
 from ..views.view import VectorView
-
-Floats = NDArray[np.float64]
 
 # The alternative equals the null hypothesis for the first rows.
 WARM_UP = 10

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ProbabilityError, UndefinedMetricError
 from ..input.convert import missing_values
 from ..input.missing import missing_rows
 from ..metrics.registry import Metric
 from ..sketches.sketch import Sketch
+from ..util.arrays import Floats
 from ..util.checks import is_number
 from ..views.view import View
 from .asymptotic import too_few
@@ -24,8 +24,6 @@ from .simulation import warps
 from .simulation.population import Population
 from .simulation.simulate import _distribution, _scores
 from .simulation.warps import Warp, as_warp
-
-Floats = NDArray[np.float64]
 
 # Nodes of each piece of the distribution of scores.
 NODES = 400

@@ -6,11 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..util.arrays import Floats
 from ..views.view import View
-
-Floats = NDArray[np.float64]
 
 # Numbers of bins that are tried; the choice reads the scores and not the labels.
 NUMBERS_OF_BINS = tuple(sorted({round(1.15**power) for power in range(44)}))

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..curves.curves import beta_features, fit_line
 from ..curves.logistic_regression import (
@@ -25,6 +24,7 @@ from ..errors import UndefinedMetricError, WeightsNotSupportedError
 from ..metrics.cumulative.distributions import range_survival
 from ..metrics.cumulative.subpopulations import partitions_of
 from ..metrics.kernel.anchors import anchor_tests
+from ..util.arrays import Floats
 from ..util.sums import accurate_sum
 from ..views.view import VectorView, View
 from .asymptotic import chi_square_found, normal_found, vector_view
@@ -38,8 +38,6 @@ from .metric_tests import (
     row_variance,
     too_few_terms,
 )
-
-Floats = NDArray[np.float64]
 
 # Directions with a variance below this fraction of the largest are treated as constant.
 NO_VARIANCE = 1e-10

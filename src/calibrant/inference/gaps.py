@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..util.arrays import Array, Floats
 from ..views.view import View
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 # The smallest variance of the number of events for which the normal approximation is used.
 LEAST_VARIANCE = 50.0

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.partition import bin_of_each
 from ..binning.rules import EqualMass, check_bins
 from ..errors import ArgumentError, GroupError, InputTypeError, UndefinedMetricError
 from ..input.predictions import Predictions
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction, check_whole, is_number
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
@@ -29,7 +29,6 @@ from .seeds import generator, seed_of
 from .significance import view_to_test
 from .verdicts import SignificanceResult, degrees_of_freedom
 
-Floats = NDArray[np.float64]
 Side = Literal["greater", "less", "two-sided"]
 
 # P-values at or below which a grade is amber and red.

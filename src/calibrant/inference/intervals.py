@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.parse import Bins, binning_rule
 from ..binning.table import binomial_interval
@@ -16,6 +15,7 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
 from ..metrics.registry import Metric, catalogue
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
@@ -41,8 +41,6 @@ from .resampling import (
 from .sampler_choice import choose_sampler
 from .seeds import seed_of
 from .simultaneous import resampled_values
-
-Floats = NDArray[np.float64]
 
 CLOSED_FORM = ("gamma", "normal", "asymptotic", "wald", "profile", ROBUST, "exact")
 NOT_INVERTED = "'inversion' requires an error that is 0 for calibrated predictions, and labels that can be simulated"

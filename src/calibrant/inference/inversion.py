@@ -21,6 +21,7 @@ from ..binning.rules import EqualMass, Rule
 from ..binning.searches import Searched
 from ..metrics.forms import Binned
 from ..metrics.registry import Metric
+from ..util.arrays import Floats
 from ..util.cached import cached_property
 from ..views.view import VectorView, View, sigmoid
 from .cells import shared, shared_numbers
@@ -29,7 +30,6 @@ from .pvalues import compared_with_draws
 from .resampling import PredictionSampler, Resamples, RowSampler, Sampler, views_of_metric
 from .simultaneous import population_values, values_of_labels
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 Shape = Callable[[float], Floats]
 """Probabilities of the labels as a function of the size of the deviation; those predicted for size 0."""

@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..curves.logistic_regression import fit_logistic, rows_of
 from ..errors import ArgumentError, InputError
 from ..input.convert import as_entries, column, is_missing, numbers
 from ..input.frames import check_same_rows
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Record, number, pvalue_text
 from ..views.view import View, sigmoid
 from .means import Moments, gamma_limits, two_sided_quantile
 from .seeds import generator, seed_of
 
-Floats = NDArray[np.float64]
 METHODS = ("calibrated", "ppi")
 # Half the penalty of a squared coefficient, so that few or separated labels have a finite fit.
 RIDGE = 0.5

@@ -20,14 +20,13 @@ from ..binning.table import BinTable
 from ..input.weights import WeightKind
 from ..metrics.forms import Path
 from ..metrics.registry import Metric
+from ..util.arrays import Array, Floats
 from ..util.cached import cached_property
 from ..views.view import View
 from .cells import CellSampler, shared
 from .resampling import Resamples, RowSampler, batches
 from .seeds import generators
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Tables = Callable[[Floats, Floats], BinTable]
 """The tables of resamples, from the weight of each score and of its events."""

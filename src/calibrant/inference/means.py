@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..metrics.registry import Metric
+from ..util.arrays import Floats
 from ..views.lenses import AnyView
 from ..views.view import VectorView, View
-
-Floats = NDArray[np.float64]
 
 # With more unexpected outcomes than this one more has no influence.
 MANY_SURPRISES = 1000

@@ -8,15 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..metrics.registry import OWN_TESTS, Metric
+from ..util.arrays import Floats
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView
 from ..views.view import View
-
-Floats = NDArray[np.float64]
 
 ANY_SIDE = ("greater", "less", "two-sided")
 

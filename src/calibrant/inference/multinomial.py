@@ -13,14 +13,13 @@ from ..curves.logistic_regression import CLIP
 from ..errors import InputTypeError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.hints import warn_of_sure_scores
+from ..util.arrays import Floats
 from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block, using_cores
 from ..util.checks import check_fraction
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from .means import two_sided_quantile
-
-Floats = NDArray[np.float64]
 
 STEPS, TOLERANCE = 100, 1e-10
 # Coefficients beyond this bound, and smaller probabilities of the other classes at the maximum, mean that there is no maximum.

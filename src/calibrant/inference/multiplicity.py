@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputError, InputTypeError
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction
 
-Floats = NDArray[np.float64]
 Combination = Literal["bonferroni", "fisher", "cauchy"]
 
 

@@ -23,6 +23,7 @@ from ..metrics.kernel.neighbours import (
     neighbour_products,
     standardised,
 )
+from ..util.arrays import Floats
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.progress import track
 from ..views.view import VectorView
@@ -32,7 +33,6 @@ from .metric_tests import ANY_SIDE, TestInput, TestOutcome, own_test, row_varian
 from .pvalues import compared_with_draws
 from .seeds import generator
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 # Largest neighbour graph that is kept between resamples.

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
+from ..util.arrays import Floats
 from ..views.lenses import Lens, value_options
 from ..views.resolve import Source as AnySource
 from ..views.view import Summary, VectorView, View
@@ -27,7 +27,6 @@ from .resampling import (
 from .sampler_choice import choose_sampler
 from .simultaneous import resampled_values
 
-Floats = NDArray[np.float64]
 Source = Predictions | View | VectorView
 
 # Where a metric is undefined for some simulated labels, at most this many times the number of resamples is simulated.

@@ -19,6 +19,7 @@ from ..metrics.kernel.embeddings import number_of_parts, without_own
 from ..metrics.kernel.laplace import laplace_pair_sums
 from ..metrics.kernel.pairs import Kernel, as_points, choose_kernel, cloud_of, one_column, own_order
 from ..metrics.registry import Metric
+from ..util.arrays import Floats
 from ..util.cached import cached_property
 from ..views.view import VectorView
 from .cells import shared
@@ -26,7 +27,6 @@ from .replicates import many
 from .resampling import PredictionSampler, Resamples, label_lines, multiplicities, view_keywords, views_of_metric
 from .seeds import generator
 
-Floats = NDArray[np.float64]
 OPTIONS = ("kernel", "distance", "bandwidth")
 
 # Rows of a tile of pairs: 2 MB, small enough for the processor cache, where each set of labels adds it up.

@@ -13,6 +13,7 @@ from ..errors import UndefinedMetricError
 from ..metrics.kernel.embeddings import _given_locations
 from ..metrics.kernel.laplace import LONGEST, laplace_pair_sum, laplace_sums
 from ..metrics.kernel.pairs import Cloud, Kernel, as_points, choose_kernel, cloud_of, evenly_spaced, one_column
+from ..util.arrays import Floats
 from ..util.blocks import map_blocks
 from ..util.sums import accurate_sum
 from ..views.view import VectorView
@@ -31,8 +32,6 @@ from .metric_tests import (
 )
 from .replicates import Replicates
 from .verdicts import degrees_of_freedom
-
-Floats = NDArray[np.float64]
 
 # Rows of a tile of pairs: 8 MB, large enough for efficient matrix products.
 TILE = 1024

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ShapeError, UndefinedMetricError
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction
 from ..util.results import Result, number, percent, pvalue_text
 from ..views.keywords import documents_keywords
 from .means import two_sided_quantile
 
-Floats = NDArray[np.float64]
 Method = Literal["reml", "dersimonian_laird", "fixed"]
 PoolInterval = Literal["hartung_knapp", "hartung_knapp_adhoc", "normal"]
 Prediction = Literal["profile", "k-1", "k-2", "normal"]

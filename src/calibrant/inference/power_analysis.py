@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.registry import Metric, catalogue
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole, is_number
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
@@ -32,8 +32,6 @@ from .seeds import generator, seed_of
 from .significance import assess
 from .simulation.warps import Warp, as_warp
 from .verdicts import SignificanceResult
-
-Floats = NDArray[np.float64]
 
 # The search for a sample size ends once the power is within this of the required one, or after so many data sets.
 CLOSE, MOST_REPEATS = 0.02, 10_000

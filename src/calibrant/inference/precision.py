@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole, is_number
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords, parameters_of
 from .effects import nodes_of, normal_quantile
 from .means import two_sided_quantile
 from .simulation.warps import as_warp
-
-Floats = NDArray[np.float64]
 
 # Nodes of each piece of a normal distribution, and the standard deviations that it is cut off at.
 NODES, REACH = 400, 12.0

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
+from ..util.arrays import Floats
 from ..views.lenses import AnyView
 from .metric_tests import TestInput, TestOutcome
 from .resampling import every_outcome
 
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 # Values that differ by rounding errors only count as ties.

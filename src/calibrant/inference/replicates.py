@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import no_warnings
+from ..util.arrays import Array, Floats
 from ..util.blocks import keep_freed_memory
 from ..util.progress import track
 from .seeds import generator, seed_of
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Generator = np.random.Generator
 
 

@@ -18,6 +18,7 @@ from ..errors import ArgumentError, GroupError, WeightsNotSupportedError
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
+from ..util.arrays import Array
 from ..util.cached import cached_property
 from ..util.hashes import content_order
 from ..util.progress import track
@@ -39,7 +40,6 @@ from .cells import (
 from .replicates import choose_classes, cumulative, draw_events, draw_rows, many, rows_by_code
 from .seeds import generator, generators
 
-Array = NDArray[Any]
 Generator = np.random.Generator
 
 # Largest number of rows to which counts are expanded.

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.rules import BinningRule, Edges, EqualWidth, Levels, edge_values, equal_mass_cuts
 from ..errors import ArgumentError
 from ..input.predictions import Predictions
+from ..util.arrays import Array, Floats
 from ..views.lenses import AnyView, has_one_event
 from ..views.view import VectorView, View
 from .cells import (
@@ -37,8 +37,6 @@ from .cells import (
 from .resampling import PredictionSampler, RowSampler, Sampler, views_of_metric
 from .simultaneous import resampled_values
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Generator = np.random.Generator
 
 # Number of pilot samples: a few first, more if these are inconclusive.

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ROWS_INSTEAD, ArgumentError, LensError, WeightsNotSupportedError
+from ..util.arrays import Floats
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number, pvalue_clause, pvalue_text
 from ..views.keywords import documents_keywords
@@ -34,8 +34,6 @@ from .e_values import (
 )
 from .seeds import generator, seed_of
 from .significance import single_view
-
-Floats = NDArray[np.float64]
 
 # Random splits whose e-values are averaged (Henzi et al. 2023).
 SPLITS = 10

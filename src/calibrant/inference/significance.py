@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, CalibrantError, LensError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.cumulative.subpopulations import worst_subpopulation
 from ..metrics.registry import OWN_TESTS, Metric, catalogue
 from ..metrics.reliability_curve import one_question
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, Lens, has_one_event, shared_name, single_event
@@ -32,7 +32,6 @@ from .sampler_choice import choose_sampler
 from .seeds import seed_of
 from .verdicts import SignificanceResult, SignificanceTable
 
-Floats = NDArray[np.float64]
 Correction = Literal["holm", "benjamini_hochberg", "min_p", "none"]
 
 # Up to this many rows, every outcome is enumerated.

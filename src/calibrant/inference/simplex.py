@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..util.arrays import Floats
 from ..views.view import VectorView
 from .replicates import cumulative, draw_classes
 from .seeds import generator
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 # Rows with counts are tested row by row, up to this number.

@@ -23,6 +23,7 @@ from ..input.predictions import Predictions
 from ..metrics.forms import Binned, Linear, Sums
 from ..metrics.kernel.embeddings import skce_uq
 from ..metrics.registry import Metric
+from ..util.arrays import Floats
 from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView, combination
@@ -46,7 +47,6 @@ from .resampling import (
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 # Entries of the multiplicities held at a time, and of the values of rows; with more, resamples are evaluated one by one.

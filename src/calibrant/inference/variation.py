@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..metrics.bin.variation import SimulatedVariation
+from ..util.arrays import Floats
 from .asymptotic import vector_view
 from .metric_tests import NULL_DRAWS, TestInput
 from .seeds import generator
-
-Floats = NDArray[np.float64]
 
 
 def _vce_db(asked: TestInput) -> Floats | None:

@@ -7,14 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import ArgumentError
 from ..metrics.registry import catalogue
+from ..util.arrays import Floats
 from ..util.results import Record, Result, number, plain_value, pvalue_clause, pvalue_text, several
-
-Floats = NDArray[np.float64]
 
 
 def degrees_of_freedom(df: float) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ColumnError, InputError, InputTypeError, ShapeError
+from ..util.arrays import Array
 from ..util.checks import suggest
 
-Array = NDArray[Any]
 # Text that stands for a missing value, besides blanks.
 _TEXT = re.compile(r"\s*(n/?a|#n/a|nan|null|none|<na>|nat)?\s*", re.IGNORECASE)
 

@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputTypeError, ShapeError
+from ..util.arrays import Array, Bools, Floats
 from .convert import as_entries, as_frame, column, is_missing
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 NEEDED = "pass the columns themselves, such as frame[['age', 'plan']]"
 NUMBERS = (Real, Decimal, np.bool_)

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ColumnError, GroupError, ShapeError
+from ..util.arrays import Array
 from .convert import column, is_frame, is_missing, is_missing_text, match_columns, pick_columns
 from .expressions import check_expression, condition_error, first_line, quoted
 from .frames import column_names
 from .weights import group_values, read_groups
 
-Array = NDArray[Any]
 Kind = Literal["column", "quantiles", "expression"]
 # A column between double quotes, as in SQL, or the text before the slash; then the number of groups.
 _QUANTILES = re.compile(r'(?P<name>"(?:[^"]|"")+"|[^"]*?)\s*/\s*(?P<count>\d+)', re.DOTALL)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import (
     HardPredictionsWarning,
@@ -14,11 +13,11 @@ from ..errors import (
     ReversedClassesWarning,
     warn_caller,
 )
+from ..util.arrays import Array
 
 if TYPE_CHECKING:
     from .predictions import Predictions
 
-Array = NDArray[Any]
 
 # Size of the sample that is checked first: enough to distinguish mistakes from intended data at little cost.
 FIRST_ROWS = 16

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import (
     InputTypeError,
@@ -15,6 +14,7 @@ from ..errors import (
     ShapeError,
     SwappedArgumentsError,
 )
+from ..util.arrays import Array
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import is_number, suggest
 from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, missing_values, numbers
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .columns import Columns
     from .scores import Probabilities
 
-Array = NDArray[Any]
 
 SOFT = "pass soft=True if the labels are class proportions"
 POSITIVE_ALONE = "pass the column of the positive class alone, y_prob[:, 0] or y_prob[:, 1]"

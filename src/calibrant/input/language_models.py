@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ColumnError, FileError, InputError, InputWarning, warn_caller
+from ..util.arrays import Floats
 from ..util.checks import check_choice
 from .frames import as_booleans
 from .predictions import Predictions
 
-Floats = NDArray[np.float64]
 LengthNorm = Literal["none", "characters", "bytes"]
 
 # Text fields of a question longer than this are its content, not a property such as the subject.

@@ -20,13 +20,13 @@ from ..errors import (
     ShapeError,
     WeightError,
 )
+from ..util.arrays import Bools
 from .convert import _as_array, _from_frame_library, _native, as_entries, is_missing, is_missing_text, missing_values
 from .grouping import GroupColumns, as_group_columns
 
 if TYPE_CHECKING:
     from .predictions import Predictions
 
-Bools = NDArray[np.bool_]
 
 # The remedy of functions that have the keyword `missing`, and that of the others.
 DROP = "use missing='drop' to drop these rows"

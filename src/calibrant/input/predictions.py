@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, CalibrantError, InputError, LensError
+from ..util.arrays import Array
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.cached import cached_property
 from ..util.checks import is_number
@@ -20,7 +20,6 @@ from .probabilities import check_matrix
 from .rows import RowData, read_rows
 from .scores import Probabilities, read_probabilities
 
-Array = NDArray[Any]
 # Attributes with one entry per row.
 ARRAYS = ("probs", "logits", "labels", "soft", "top_score", "top_correct", "weight", "groups", "features")
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ProbabilityError
 from ..util import kernels
+from ..util.arrays import Array
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.kernels import compiled, scan_pairs, top_rows
 from .convert import frozen, missing_values, rounding_of
-
-Array = NDArray[Any]
 
 # Numbers of decimals of printed probabilities; those with fewer are as likely to miss 1 for another reason.
 PRINTED = range(3, 9)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ProbabilityError, ShapeError, SwappedArgumentsError
+from ..util.arrays import Array
 from ..util.blocks import map_blocks, rows_per_block
 from .columns import Columns
 from .convert import SUM_TOLERANCE, frozen, numbers
 from .labels import SWAP
 
-Array = NDArray[Any]
 Kind = Literal["binary", "multiclass", "multilabel", "confidence"]
 
 

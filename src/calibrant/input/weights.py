@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import GroupError, InputError, InputTypeError, ShapeError, WeightError
+from ..util.arrays import Array as Array
 from .convert import column, is_hashable, is_missing, missing_values, numbers
 
-Array = NDArray[Any]
 WeightKind = Literal["unit", "counts", "importance"]
 
 

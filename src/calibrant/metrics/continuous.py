@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from ..errors import InputError, ShapeError
 from ..input.convert import numbers
 from ..input.weights import read_weights
+from ..util.arrays import Floats
 from ..util.sums import accurate_sum
 from ..views.keywords import documents_keywords
 
-Floats = NDArray[np.float64]
 # A smaller eigenvalue of correlations, relative to the largest and the dimension, is a rounding error.
 LEAST_EIGENVALUE = 10 * float(np.finfo(np.float64).eps)
 # Parameters that the functions of continuous forecasts share, for their docstrings.

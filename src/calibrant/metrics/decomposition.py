@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.parse import BINS, Binning, Bins, rule_of
 from ..binning.partition import KDTree, SimplexGrid, cells_of, partition_rule
@@ -21,6 +20,7 @@ from ..errors import (
 )
 from ..input.convert import column, numbers
 from ..input.predictions import Predictions
+from ..util.arrays import Array, Floats
 from ..util.checks import is_number
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
@@ -29,8 +29,6 @@ from ..views.resolve import Source, as_predictions, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .registry import Metric, catalogue
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 AnyView = View | VectorView
 SomeView = TypeVar("SomeView", View, VectorView, View | VectorView)
 

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_table
 from ..binning.table import BinTable
+from ..util.arrays import Array, Floats
 from ..util.blocks import map_blocks
 from ..util.cached import cached_property
 from ..views.view import Block, VectorView, View
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 

@@ -21,6 +21,7 @@ from ..errors import (
     WeightsNotSupportedError,
 )
 from ..input.predictions import Predictions
+from ..util.arrays import Floats
 from ..util.checks import check_fraction, check_rng, check_whole, least_resamples
 from ..util.progress import track
 from ..util.results import Record, number, pvalue_clause
@@ -29,7 +30,6 @@ from ..views.lenses import Lens, single_event
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
-Floats = NDArray[np.float64]
 Cells = NDArray[np.intp]
 
 # Rows of a fold and a bin per region, and the least in each region on which the partition is fitted.

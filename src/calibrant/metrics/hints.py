@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..curves.logistic_regression import CLIP
 from ..errors import BoundaryScoresWarning, warn_caller
+from ..util.arrays import Array
 from ..views.view import FixedRest, VectorView, View
 
-Array = NDArray[Any]
 AnyView = View | VectorView
 
 DOMINATED = f"their log-odds are clipped at {CLIP:g} or 1 - {CLIP:g}, where a few rows can dominate the fit"

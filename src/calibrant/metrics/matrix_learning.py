@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ShapeError
 from ..input.convert import column, numbers
 from ..input.predictions import Predictions
+from ..util.arrays import Floats
 from ..util.checks import check_positive
 from ..util.results import Result, number, several
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import VectorView
 
-Floats = NDArray[np.float64]
 # Steps of the projected gradient, and the change at which it ends.
 MOST_STEPS, SETTLED = 100_000, 1e-13
 

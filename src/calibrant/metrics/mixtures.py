@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError, ShapeError
+from ..util.arrays import Floats
 from ..util.checks import check_rng, check_whole
 from ..util.progress import track
 from ..util.results import Result, number
 from .continuous import factor, floats
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

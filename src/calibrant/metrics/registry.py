@@ -60,7 +60,6 @@ SIDES: dict[str, tuple[str, str] | None] = {
     "nothing": None,
 }
 
-Array = NDArray[Any]
 AnyView = View | VectorView
 
 # Keywords of every metric besides its options.

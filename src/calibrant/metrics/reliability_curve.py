@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table, binning_rule
 from ..binning.table import BinTable
 from ..errors import LensError
 from ..input.predictions import Predictions
+from ..util.arrays import Floats
 from ..util.checks import check_fraction
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import Source, resolve, views_of
 from ..views.view import VectorView
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..evaluation.certificates import CertifiedError
+from ..util.arrays import Floats
 from ..util.results import Record, number, several
 from .sequential import Counted
-
-Floats = NDArray[np.float64]
 
 # Bins of equal mass in which past windows tell the sign of the error, and the standard errors from which on a sign is fully trusted.
 BINS, CERTAIN = 10, 2.0

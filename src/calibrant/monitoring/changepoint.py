@@ -8,16 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, LensError, ShapeError
 from ..sketches.sketch import Sketch
+from ..util.arrays import Floats
 from ..util.checks import is_number
 from ..util.results import Record, number, several
 from ..views.view import View
 from .sequential import RULED_OUT, Alternatives, Memory, as_counted, json_floats, well_formed, window_of
 
-Floats = NDArray[np.float64]
 Kind = Literal["sr", "cusum"]
 # Used for infinity in sums, to avoid differences of two infinities.
 HUGE = 1e9

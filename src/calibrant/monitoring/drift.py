@@ -26,12 +26,12 @@ from ..inference.seeds import generator, seed_of
 from ..input.convert import column, numbers
 from ..sketches.grid import slots
 from ..sketches.sketch import Sketch
+from ..util.arrays import Floats
 from ..util.blocks import rows_per_block
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, Result, number, plain_value, pvalue_clause, pvalue_text
 from ..views.view import View
 
-Floats = NDArray[np.float64]
 NAMES = {
     "psi": "population stability index",
     "ks_2samp": "Kolmogorov-Smirnov distance",

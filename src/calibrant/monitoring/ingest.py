@@ -28,13 +28,13 @@ from ..sketches.files.columns import EXACT, WHOLE
 from ..sketches.grid import cell_sums
 from ..sketches.group_names import finder, plain_name
 from ..sketches.sketch import Sketch
+from ..util.arrays import Floats
 from .features import features_as_text
 from .ood import LENS, watched_ood
 from .queries import KnownRows, Part, Stream, Texts, Transaction
 from .settings import Settings
 from .windows import read_times
 
-Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 WHOLE_ID = re.compile(WHOLE)
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

@@ -28,6 +28,7 @@ from ..input.convert import column
 from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..sketches.collection import ALL, Sketches
+from ..util.arrays import Floats
 from ..util.blocks import LARGE_BLOCK, map_blocks
 from ..util.progress import track
 from .alarms import clock_of, drift_alarms, labelled_windows, settle, start_stream
@@ -68,7 +69,6 @@ if TYPE_CHECKING:
     from ..recalibration.online import OnlineCalibration
     from .certified import CertificateStatus
 
-Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 # Windows compared with the reference data per transaction.
 TOGETHER = 16

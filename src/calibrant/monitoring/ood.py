@@ -8,17 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
 from ..input.convert import column, is_frame, numbers
 from ..input.frames import column_names
 from ..input.missing import missing_rows
 from ..sketches.sketch import Sketch
+from ..util.arrays import Floats
 from ..util.results import Record, number, percent, pvalue_clause
 from .drift import DriftReport, DriftResult, Sample, as_sample, restored_report
 
-Floats = NDArray[np.float64]
 LENS = "score"
 NAME = "ood"
 """Name of a score that is passed as a single array."""

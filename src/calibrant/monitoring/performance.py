@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..curves.local_regression import spline_columns, weighted_quantile
 from ..curves.logistic_regression import Groups, fit_logistic, groups_of, logit, rows_of
@@ -22,13 +21,12 @@ from ..inference.seeds import generator, seed_of
 from ..input.predictions import Predictions
 from ..recalibration.scores import named_as
 from ..sketches.sketch import Sketch
+from ..util.arrays import Array, Floats
 from ..util.cached import cached_property
 from ..util.checks import check_choice, check_fraction, check_whole, suggest
 from ..util.results import Result, number
 from ..views.view import View, sigmoid
 
-Floats = NDArray[np.float64]
-Array = NDArray[Any]
 Generator = np.random.Generator
 Formula = Callable[["Outcomes"], float]
 PredictionsLike = Predictions | Sketch | tuple[Any, Any]

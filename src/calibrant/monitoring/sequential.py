@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import (
     ArgumentError,
@@ -26,12 +25,12 @@ from ..errors import (
     WeightsNotSupportedError,
 )
 from ..sketches.sketch import Sketch
+from ..util.arrays import Floats
 from ..util.cached import cached_property
 from ..util.checks import check_fraction, is_number
 from ..util.results import Record, number, pvalue_text, several
 from ..views.view import View
 
-Floats = NDArray[np.float64]
 SHIFTS = (-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0)
 SLOPES = (0.5, 0.7, 1.4, 2.0)
 # Weight of the alternative fitted to past windows.

@@ -9,13 +9,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..curves import curves
 from ..curves.logistic_regression import CLIP, LARGEST_LOGIT
 from .scores import SMALLEST
 
-Floats = NDArray[np.float64]
 # Exponents are limited to this: some databases raise an error where a double underflows.
 LARGEST_EXPONENT = 700.0
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..util.arrays import Floats
 from ..util.checks import check_number
 from . import formulas
 from .base import Calibrator, Input, Method
@@ -25,8 +25,6 @@ from .softmax_regression import (
     searched_scale,
     softmax,
 )
-
-Floats = NDArray[np.float64]
 
 # Smallest total share of the two components of an ensemble that distinguish the classes.
 LEAST_SHARE = 1e-9

@@ -25,10 +25,9 @@ from ..input.frames import class_names, column_names, positive_last
 from ..input.labels import is_text
 from ..input.predictions import Predictions
 from ..input.weights import WeightKind
+from ..util.arrays import Array as Array
+from ..util.arrays import Floats as Floats
 from ..util.hashes import fingerprint, row_hashes
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 # The smallest probability whose logarithm is taken: about the resolution of a double near 1.
 SMALLEST = 1e-16

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import warn_caller
+from ..util.arrays import Floats
 from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block, using_cores
 from .scores import TrainingData
-
-Floats = NDArray[np.float64]
 
 # Parameters beyond this bound are treated as divergent.
 FARTHEST = 1e6

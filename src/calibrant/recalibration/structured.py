@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..util.arrays import Floats
 from ..util.checks import check_number
 from . import formulas
 from .base import Calibrator, Input, Method
 from .formulas import Formula, ScoreFormulas
 from .scores import SMALLEST, Scores, TrainingData
 from .softmax_regression import LinearSoftmax, best_scale, ridge_matrix, ridge_vector, softmax
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)

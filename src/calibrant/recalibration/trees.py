@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ColumnError
 from ..input.features import NUMBERS, Column, category_codes, frequent_categories, quantile_ends
+from ..util.arrays import Array, Floats
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 # Codes 0 to 61 are values, 62 is a missing value or a category without a code of its own; a set of codes is a positive int64.

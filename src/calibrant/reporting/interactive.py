@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.rules import BinningRule, EqualWidth
 from ..binning.table import binomial_interval
@@ -25,12 +24,12 @@ from ..figures.murphy import murphy_diagram
 from ..input.predictions import Predictions
 from ..metrics.bin.bins import ece
 from ..metrics.decomposition import decompose
+from ..util.arrays import Floats
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import View
 from .summary import parts_by_group
 
-Floats = NDArray[np.float64]
 Columns = Mapping[str, Sequence[float | None]]
 
 MAX_CLASSES, MAX_GROUPS = 20, 50

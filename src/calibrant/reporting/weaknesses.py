@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.table import BinTable, binomial_interval
 from ..inference.gaps import Sums, gap_pvalues, sums_by
@@ -19,7 +18,6 @@ from ..views.view import View
 from .content import Weakness, Weaknesses
 from .wording import lens_text
 
-Floats = NDArray[np.float64]
 Kind = Literal["class", "at most", "predicted", "group", "range"]
 
 ALPHA = 0.05

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.exact_sums import CellSums
+from ..util.arrays import Floats
 from ..views.view import View
 
-Floats = NDArray[np.float64]
 Counts = NDArray[Any]
 STREWN = 6
 # Resolution of the fixed-point scores.

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.exact_sums import BinSums, Totals, slot_sums, uniform_slots
+from ..util.arrays import Array, Floats
 from ..util.blocks import map_blocks
 from ..util.kernels import compiled, fill_cells, read_cells
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 # Number of cells of equal width; a multiple of 300, so that the edges of 10, 15, 20, 25, 30, 50 and 100 bins are included.

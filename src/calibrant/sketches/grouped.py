@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..binning.exact_sums import CellSums
+from ..util.arrays import Array
 from ..util.blocks import map_blocks
 from ..util.kernels import compiled, fill_cells, fill_groups, read_cells
 from .grid import CELLS, shortcuts, slots, tables
 from .sketch import Sketch
 
-Array = NDArray[Any]
 # The keys of cells that have rows, group * CELLS + cell, in increasing order, and their sums.
 Run = tuple[Array, CellSums]
 

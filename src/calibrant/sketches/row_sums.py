@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..util.arrays import Array, Floats
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.kernels import ROW_UNIT, add_rows, compiled
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 # Squares are integers in units of 2^-62, logarithms in units of 2^-40 (rounded, each by at most half a unit).
 LOG_UNIT = 2.0**40

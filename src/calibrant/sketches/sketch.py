@@ -22,6 +22,7 @@ from ..errors import (
     WeightsNotSupportedError,
 )
 from ..input.predictions import Predictions
+from ..util.arrays import Floats
 from ..util.cached import cached_property
 from ..util.kernels import LOW_BITS, LOW_MASK
 from ..views.keywords import documents_keywords
@@ -32,8 +33,6 @@ from .error_bound import most_moved, spread_views
 from .grid import CELLS, EQUAL, cell_sums, grid, slots
 from .serialization import pack, unpack, well_formed
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 # Metrics weight counts in double precision, which represents every integer up to this one.

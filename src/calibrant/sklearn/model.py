@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
@@ -30,10 +29,8 @@ from ..recalibration.intervals import CalibrationInterval
 from ..recalibration.methods import find_method
 from ..recalibration.scores import names_array
 from ..recalibration.venn import CrossVennAbers
+from ..util.arrays import Array, Floats
 from .responses import Kind, check_classifier, class_codes, read_scores, scores_of
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 
 class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import errors
 from ..errors import (
@@ -21,8 +20,7 @@ from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator, ContextCalibrator
 from ..recalibration.persistence import from_text
 from ..sketches.collection import Sketches
-
-Array = NDArray[Any]
+from ..util.arrays import Array
 
 # Batches are combined up to this number of probabilities, so that few sketches are merged and memory is bounded.
 CHUNK_ENTRIES = 1 << 20

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import Array
 from .blocks import map_blocks, rows_per_block
-
-Array = NDArray[Any]
 
 
 def content_order(*columns: Array | None) -> NDArray[np.intp]:

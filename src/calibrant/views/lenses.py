@@ -10,16 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, LensError
 from ..input.predictions import Predictions
+from ..util.arrays import Array, Floats
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.sums import cumulative_sums
 from .view import ClassColumns, FixedRest, RestOfColumns, VectorView, View, rounding_of, sigmoid
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 AnyView = View | VectorView
 Combine = Literal["mean", "sum", "max", "prevalence"]
 COMBINATIONS: tuple[Combine, ...] = ("mean", "sum", "max", "prevalence")

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError, LensError, ShapeError
 from ..input.predictions import Predictions
+from ..util.arrays import Array
 from ..util.checks import is_number
 from .lenses import class_, parse_lens
 from .view import View
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

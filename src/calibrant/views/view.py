@@ -8,17 +8,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..input.convert import frozen
 from ..input.predictions import Predictions
 from ..input.weights import WeightKind
+from ..util.arrays import Array, Floats
 from ..util.blocks import map_blocks, rows_per_block, sort_in_place, stable_order
 from ..util.cached import cached_property
 from ..util.sums import accurate_sum
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 
 def sigmoid(z: Floats) -> Floats:

@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
 from ...inference.means import two_sided_quantile
 from ...inference.seeds import generator, seed_of
 from ...recalibration.softmax_regression import ridge_logistic
+from ...util.arrays import Floats
 from ...util.checks import check_choice, check_fraction, check_whole
 from ...util.results import Result, number
 from ..rows import finite_column, lower_bound, upper_bound
 from .scores import finite_matrix
 
-Floats = NDArray[np.float64]
 PENALTY = 1.0
 
 

@@ -9,16 +9,15 @@ import math
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputError, NotFittedError, ShapeError, UndefinedMetricError
 from ...input.convert import column, numbers
+from ...util.arrays import Floats
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_choice, check_positive, check_whole
 from ...views.keywords import documents_keywords
 from ..rows import INPUT, read_distributions
 
-Floats = NDArray[np.float64]
 # Up to this many features a k-d tree is faster than a search of all rows.
 TREE_FEATURES = 15
 SEVERAL_BLOCKS = 1_000_000

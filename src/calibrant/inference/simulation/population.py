@@ -7,12 +7,11 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...util.arrays import Floats
 from .warps import Warp, sign_changes
 
-Floats = NDArray[np.float64]
 Integrand = Callable[["Points"], Floats]
 
 TOLERANCE = 1e-12

@@ -15,13 +15,12 @@ from ...errors import ArgumentError
 from ...input.convert import frozen
 from ...input.predictions import Predictions
 from ...metrics.signature import check_norm
+from ...util.arrays import Array, Floats
 from ...util.checks import check_whole, is_number
 from ...util.results import Record, number
 from .population import Population, true_values
 from .warps import Warp, as_warp, by_group
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Distribution = float | Sequence[float]
 
 

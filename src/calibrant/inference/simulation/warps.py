@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...util.arrays import Floats
 from ...util.checks import check_positive, is_number
 
-Floats = NDArray[np.float64]
 Beta = tuple[float, float, float]
 """A component of a mixture of scores: its share, and the a and b of Beta(a, b)."""
 

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from ...binning.table import BinTable, sum_over_bins, weighted_power
 from ...errors import ArgumentError, UndefinedMetricError
+from ...util.arrays import Floats
 from ...util.checks import is_number
 from ..forms import OfTables
 from ..registry import metric, norm_root, preset
-
-Floats = NDArray[np.float64]
 
 
 def mean_absolute(sums: Floats, total: Any) -> Any:

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from ...binning.parse import Blocks, Pava, bin_table
 from ...errors import ArgumentError, UndefinedMetricError
 from ...util import kernels
+from ...util.arrays import Floats
 from ...util.checks import check_whole
 from ...util.kernels import compiled
 from ...views.view import View
-
-Floats = NDArray[np.float64]
 
 
 def rejected_share(view: View, alpha: float, rule: Blocks, min_block: int, max_block: int) -> float:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...binning.parse import bin_table
 from ...binning.rules import BinningRule
 from ...binning.table import BinTable, sum_over_bins, weighted_power
 from ...errors import ArgumentError, LensError
+from ...util.arrays import Floats
 from ...util.checks import check_whole
 from ...views.lenses import FLATTENED
 from ...views.view import Block, VectorView, View
@@ -21,8 +21,6 @@ from ..registry import metric, norm_root, preset
 from .bins import ece, mean_absolute
 from .joint import gece
 from .variation import ranking
-
-Floats = NDArray[np.float64]
 
 
 @metric(

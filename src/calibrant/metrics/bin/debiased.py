@@ -13,12 +13,11 @@ from ...binning.partition import cells_of, partition_rule
 from ...binning.rules import BinningRule
 from ...binning.table import BinTable, sum_over_bins
 from ...errors import UndefinedMetricError
+from ...util.arrays import Floats
 from ...util.checks import check_positive
 from ...views.view import VectorView, View
 from ..forms import OfTables
 from ..registry import metric, preset
-
-Floats = NDArray[np.float64]
 
 
 def rate_variance(table: BinTable, unbiased: bool) -> Floats:

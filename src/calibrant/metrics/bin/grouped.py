@@ -12,11 +12,11 @@ from ...binning.partition import bin_of_ranks
 from ...binning.rules import BinningRule
 from ...errors import ArgumentError, GroupError, ShapeError
 from ...input.convert import numbers
+from ...util.arrays import Floats
 from ...util.checks import check_whole
 from ...views.view import View
 from ..registry import metric
 
-Floats = NDArray[np.float64]
 Cells = NDArray[np.intp]
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...binning.parse import bin_table
 from ...binning.rules import EqualWidth
@@ -16,8 +15,6 @@ from ...util.sums import accurate_sum
 from ...views.view import View
 from ..forms import Path, paths_of
 from ..registry import metric
-
-Floats = NDArray[np.float64]
 
 
 def shifted_error(view: View, width: float) -> float:

@@ -14,13 +14,11 @@ from ...binning.partition import Auto, Partition, cells_of, partition_of
 from ...binning.searches import SEARCHES, Searched
 from ...binning.table import BinTable
 from ...errors import ArgumentError, UndefinedMetricError
+from ...util.arrays import Floats
 from ...util.checks import weight_per_class
 from ...views.view import Block, VectorView
 from ..forms import Binned, Places, Sums
 from ..registry import metric
-
-Floats = NDArray[np.float64]
-
 
 Distance = Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"]
 

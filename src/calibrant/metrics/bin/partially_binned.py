@@ -6,7 +6,6 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...binning.parse import bin_table
 from ...binning.rules import BinningRule
@@ -15,8 +14,6 @@ from ...util.sums import accurate_sum
 from ...views.view import View
 from ..registry import metric, norm_root
 from .bins import full_bins
-
-Floats = NDArray[np.float64]
 
 
 @metric("Region-balanced expected calibration error", range=(0, 1), ideal=0, cite="dawkins2022")

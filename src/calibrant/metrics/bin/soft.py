@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...binning.parse import are_edges, several_bins
 from ...binning.rules import BinningRule, Edges, check_bins, edge_values
 from ...errors import ArgumentError
+from ...util.arrays import Floats
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...util.sums import accurate_sum
@@ -19,8 +19,6 @@ from ...views.view import Block, VectorView, View
 from ..forms import Binned, Linear, Places, predicted_class
 from ..registry import metric, norm_root
 from .bins import mean_absolute
-
-Floats = NDArray[np.float64]
 
 
 def _soft_sums(n: int, bins: int, member: Callable[[int, int], tuple[Floats, Floats]]) -> tuple[Floats, Floats]:

@@ -14,13 +14,13 @@ from ...binning.partition import bin_of_each
 from ...binning.rules import BinningRule
 from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, WeightsNotSupportedError
+from ...util.arrays import Floats
 from ...util.checks import check_whole, is_number
 from ...views.view import Block, VectorView
 from ..forms import Binned, OfTables, Places, Sums, predicted_class, sums_by_bin
 from ..registry import metric, norm_root
 from .bins import mean_absolute
 
-Floats = NDArray[np.float64]
 Measure = Callable[[Floats], Floats]
 """A function from probability vectors, one per row, to their variation."""
 Variation = Literal[

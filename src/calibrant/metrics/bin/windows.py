@@ -8,16 +8,14 @@ from typing import Literal
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from ...errors import WeightsNotSupportedError
+from ...util.arrays import Floats
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import View
 from ..registry import metric
-
-Floats = NDArray[np.float64]
 
 # Counts are expanded to rows; beyond this many the expansion would be too large.
 MAX_ROWS = 50_000_000

@@ -6,9 +6,9 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ArgumentError, UndefinedMetricError
+from ...util.arrays import Floats
 from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
@@ -17,8 +17,6 @@ from ..bin.variation import rank_probs
 from ..forms import Path, paths_of
 from ..registry import metric, preset
 from .distributions import bridge_survival
-
-Floats = NDArray[np.float64]
 
 
 def path_of(view: View) -> Floats:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from ...binning.partition import bin_of_ranks
 from ...errors import InputTypeError, UndefinedMetricError
 from ...input.predictions import Predictions
+from ...util.arrays import Floats
 from ...util.checks import check_whole
 from ...views.view import View
 from ..kernel.neighbours import standardised
 from ..registry import metric
 
-Floats = NDArray[np.float64]
 Cells = NDArray[np.intp]
 
 # Variances and weights this close are treated as equal, so that splits do not depend on the order of rows.

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...util.arrays import Floats
 from ...util.sums import accurate_sum
 from ...views.view import View
 from ..forms import Path, paths_of
 from ..registry import metric
 from .cumulative import path_of
-
-Floats = NDArray[np.float64]
 
 
 def _squares_of_sides(score: Floats, paths: Floats) -> Floats:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...curves.curves import beta, beta_features, fit_line
 from ...curves.logistic_regression import (
@@ -23,13 +22,12 @@ from ...curves.logistic_regression import (
     rows_of,
 )
 from ...errors import UndefinedMetricError, WeightsNotSupportedError
+from ...util.arrays import Floats
 from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import View
 from ..forms import Fitted
 from ..registry import metric
-
-Floats = NDArray[np.float64]
 
 
 def line_of(view: View, penalty: str | None) -> LogisticFit:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...binning.rules import equal_mass_cuts
 from ...curves import curves
@@ -21,14 +20,13 @@ from ...curves.logistic_regression import (
     separating_side,
 )
 from ...errors import UndefinedMetricError
+from ...util.arrays import Floats
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
 from ..bin.bins import ece
 from ..registry import metric, preset
-
-Floats = NDArray[np.float64]
 
 FOLDS, MOST_KNOTS, ROWS_PER_KNOT, MOST_CELLS = 10, 15, 200, 1024
 # The smallest number of knots whose held-out loss is this close to the best (Kaengsepp et al.).

@@ -6,7 +6,6 @@ import math
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...curves.local_regression import (
     KNOTS,
@@ -21,12 +20,12 @@ from ...curves.local_regression import (
     weighted_quantile,
 )
 from ...errors import ArgumentError, UndefinedMetricError
+from ...util.arrays import Floats
 from ...util.checks import check_positive, check_whole
 from ...util.sums import accurate_sum
 from ...views.view import VectorView, View
 from ..registry import metric, preset
 
-Floats = NDArray[np.float64]
 Smoother = Literal["loess", "lowess", "rcs", "logistic"]
 Surface = Literal["direct", "interpolate"]
 

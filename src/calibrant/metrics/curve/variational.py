@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...curves.curves import SAME_RATE
 from ...errors import UndefinedMetricError
+from ...util.arrays import Floats
 from ...views.view import View
 from ..registry import metric
 
-Floats = NDArray[np.float64]
 FOLDS = 10
 
 

@@ -6,14 +6,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...util.arrays import Floats
 from ...util.checks import check_positive, check_whole
 from ...views.view import VectorView
 from .neighbours import SAME_DISTANCE, distinct_rows
-
-Floats = NDArray[np.float64]
 
 SAME = 1e-12
 MAX_ROUNDS = 100

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...util.arrays import Floats as Floats
 from ...util.checks import check_positive
 from ...util.sums import accurate_sum
 from ...views.view import View
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 RULES = ("default", "silverman", "scott")

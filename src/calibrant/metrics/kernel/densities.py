@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError, UndefinedMetricError
+from ...util.arrays import Floats
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...util.sums import accurate_sum
@@ -18,7 +19,6 @@ from ..registry import metric
 from .bandwidths import Ties, first_best, group_rows, rule_width, spread, tie_groups, width_of
 from .gaussian import DIRECT, SEARCHED, TILE, Lattice, check_company, convolved, left_out, other_sums, without_own
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 SURE = 1e-12

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError, CalibrantWarning, UndefinedMetricError, warn_caller
+from ...util.arrays import Floats
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive, check_whole
 from ...views.view import VectorView
@@ -26,8 +27,6 @@ from .pairs import (
     kernel_sums,
     one_column,
 )
-
-Floats = NDArray[np.float64]
 
 # U^2 (K + 15) of U distinct predictions: a pair costs a distance over K classes and an exponential. Some 3 s on one core.
 MOST_PAIR_WORK = 6e9

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ...util.arrays import Floats
 
 # A Gaussian is below 1e-31 of its peak at this many bandwidths, and boxes are one bandwidth wide.
 REACH = 12

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ...util.arrays import Floats
 
 # exp(range / width) must not overflow, with room for sums of many.
 LONGEST = 600.0

@@ -5,11 +5,9 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...util.arrays import Floats
 from ...util.kernels import compiled, lipschitz_loop
-
-Floats = NDArray[np.float64]
 
 # Cost of a row in the plain implementation, in entries of a compiled loop.
 COST_OF_A_ROW = 100

@@ -6,11 +6,11 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...binning.rules import BinningRule
 from ...errors import ArgumentError, InputTypeError, UndefinedMetricError, WeightsNotSupportedError
 from ...input.predictions import Predictions
+from ...util.arrays import Floats
 from ...util.blocks import map_blocks
 from ...util.checks import check_positive, check_whole
 from ...util.sums import accurate_sum
@@ -19,8 +19,6 @@ from ..registry import metric
 from .anchors import anchor_tests
 from .laplace import laplace_sums
 from .neighbours import median_distance, neighbour_products, standardised
-
-Floats = NDArray[np.float64]
 
 # Rows of a tile: two tiles and their pairs fit into cache, and a thread has enough work.
 TILE = 1024

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...util.arrays import Floats
 from ...util.blocks import map_blocks, rows_per_block
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 # Distances this close, in relative terms, are treated as equal.

@@ -11,17 +11,15 @@ from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...util.arrays import Array, Floats
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...views.view import VectorView
 from .laplace import laplace_pair_sum
 from .neighbours import weighted_median
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Shape = Literal["exponential", "gaussian"]
 Distance = Literal["auto", "tv", "l2"]
 

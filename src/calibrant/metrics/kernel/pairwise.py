@@ -6,14 +6,11 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...util.checks import check_positive
 from ...views.view import View
 from ..registry import metric, preset
 from .laplace import laplace_pair_sum
-
-Floats = NDArray[np.float64]
 
 
 @metric("Maximum mean calibration error", range=(0, 1), ideal=0, cite="kumar2018")

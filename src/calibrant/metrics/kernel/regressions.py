@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...util.arrays import Floats
 from ...util.blocks import map_blocks
 from ...util.checks import check_positive
 from ...util.sums import accurate_sum
@@ -17,7 +18,6 @@ from .bandwidths import Ties, tie_groups
 from .gauss_transform import gauss_transform, is_dense
 from .gaussian import DIRECT, NODES_PER_WIDTH, Lattice, adaptive_widths, gaussian_sums, gaussian_width
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 

@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...util.arrays import Floats
 from ...util.checks import check_positive, check_whole
 from ...views.view import View
 from ..forms import Path
 from ..registry import metric
 from .lipschitz import largest_lipschitz_sum
 from .spectral import NARROWEST, self_consistent_widths, smoothed_errors
-
-Floats = NDArray[np.float64]
 
 # The logit kernel uses log-odds between those of 0.001 and 0.999, with a bandwidth in units of 4.
 LARGEST_LOG_ODDS = math.log(999)

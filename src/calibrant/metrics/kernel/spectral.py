@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ...util.arrays import Floats
+
 Indices = NDArray[np.intp]
 
 # Narrower kernels are not considered: they would need more than 2^21 terms.

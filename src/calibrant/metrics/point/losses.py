@@ -6,14 +6,12 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...util.arrays import Floats
 from ...util.checks import check_positive, is_number, weight_per_class
 from ...views.view import Block, VectorView
 from ..registry import metric, norm_root
-
-Floats = NDArray[np.float64]
 
 
 @metric(

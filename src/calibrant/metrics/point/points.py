@@ -6,14 +6,13 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...util.arrays import Floats
 from ...util.checks import is_number
 from ...views.view import Block, VectorView
 from ..registry import metric, preset
 
-Floats = NDArray[np.float64]
 Scale = Literal["auto", "half", "sum", "per_class"]
 
 

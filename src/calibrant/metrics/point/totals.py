@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import UndefinedMetricError
+from ...util.arrays import Floats
 from ...util.sums import accurate_sum, partial_sums
 from ...views.view import Block, VectorView, View
 from ..forms import Linear
 from ..registry import metric, preset
 from .points import Scale, scale_total
-
-Floats = NDArray[np.float64]
 
 # Rows of a block whose intermediate results fit into the processor cache.
 PAIRS = 1 << 15
