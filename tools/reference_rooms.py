@@ -116,7 +116,7 @@ ROOMS = {
             ),
             Section(
                 "Without bins, and over whole rows",
-                ("figures.differences", "figures.variations", "figures.entropy"),
+                ("figures.differences", "figures.variations"),
             ),
             Section(
                 "Scores and choices", ("figures.topk", "figures.selective", "figures.murphy", "figures.decompositions")

@@ -91,7 +91,6 @@ def with_name(found: Report, name: str) -> Report:
             found.verdict,
             headline=f"Overconfident in {name}",
             sentence=f"Overconfident in {name}. {name}",
-            recalibration=name,
             null_distribution=name,
         ),
         diagram=replace(found.diagram, lens=f"class:{name}", notes=(name,)),

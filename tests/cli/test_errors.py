@@ -90,8 +90,8 @@ def test_demo_writes_a_page_and_says_where(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, deep: bool
 ) -> None:
     if not deep:
-        short = functools.partial(cal.report, metrics=["ece"], recalibration=False, level=None, n_resamples=19)
-        monkeypatch.setattr("calibrant.cli.demonstration.report", short)
+        quick = functools.partial(cal.report, metrics=["ece"], recalibration=False, level=None, n_resamples=19)
+        monkeypatch.setattr("calibrant.cli.demonstration.build", lambda test, settings, more: quick(test))
     code, out, _ = run("demo", "--out", tmp_path / "demo.html", "--save-data", tmp_path / "new" / "data")
     assert code == 0
     assert str(tmp_path / "demo.html") in out

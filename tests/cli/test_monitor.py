@@ -233,7 +233,7 @@ def test_errors_speak_of_options(run: Run, files: Path) -> None:
     code, _, err = run(*init, files / "one-two.csv")
     assert code == 2
     assert err.endswith(
-        "labels must be 0 and 1, or -1 and 1; got 2 on line 3; use --classes with the positive class last\n"
+        "got 2 on line 3; use --pos-label to name the positive class, or use --classes with the positive class last\n"
     )
     assert run(*init, files / "one-two.csv", "--classes", "1,2")[0] == 0
     cal.Sketches.of(cal.Predictions(YES[300:], SCORE[300:], groups=LAND[300:])).write(files / "old.sketch")

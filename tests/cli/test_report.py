@@ -89,7 +89,7 @@ def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: 
     assert code == 0
     text = out.read_text()
     assert "\x1b" not in text + printed
-    assert text.startswith("# Calibration of a\\|b␛\\[31m\\<script>.csv\n")
+    assert "a\\|b␛\\[31m\\<script>.csv" in text
 
 
 def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Path) -> None:

@@ -99,6 +99,7 @@ def test_spread_deviations_are_equal_in_standard_errors() -> None:
 def test_selected_deviations_are_concentrated_in_a_bad_bin() -> None:
     rng = np.random.default_rng(5)
     p = rng.random(5000)
+    p.sort()  # samplers have the rows in the order of their scores
     bad = (p > 0.4) & (p <= 0.4 + 1 / 15)
     y = (rng.random(5000) < np.where(bad, p + 0.4, p)).astype(int)
     sampler = choose_sampler([(cal.ece, {})], cal.Predictions(y, p), exact=True)
@@ -109,6 +110,8 @@ def test_selected_deviations_are_concentrated_in_a_bad_bin() -> None:
 
 def test_debiased_errors_of_many_copies_are_those_of_the_population() -> None:
     y, p = binary(300, 7)
+    order = np.lexsort((y, p))  # that of a sampler
+    y, p = y[order], p[order]
     q = p**1.4
     sampler = choose_sampler([(cal.ce2_db, {})], cal.Predictions(y, p), exact=True)
     population = sampler.with_chance(q).population_value(cal.ce2_db, {})

@@ -149,7 +149,7 @@ def test_simulated_labels_are_the_same_with_and_without_kept_cumulative_probabil
     for k in (3, 300):
         p = cal.Predictions(rng.integers(0, k, 50), rng.dirichlet(np.full(k, 0.2), 50))
         sampler = PredictionSampler(p)
-        paths, probs = sampler.paths, p.probs[sampler.by_content]
+        paths, probs = sampler.paths, p.probs
         assert paths is not None
         for b in range(4):
             kept = draw_labels(p, probs, [generator(1, b)], paths)

@@ -108,7 +108,7 @@ def test_many_rows_are_compared_on_some_and_it_is_said(monkeypatch: pytest.Monke
     monkeypatch.setattr(comparing, "MOST_WORK", 1)
     monkeypatch.setattr(comparing, "LEAST_ROWS", 200)
     found = compare_reports(LABELS, {"one": SCORE, "other": SHARP}, metrics=["brier"], rng=2)
-    rows = sampled_rows(600, 200, 2)
+    rows = sampled_rows(cal.Predictions(LABELS, SCORE), 200, 2)
     assert found.metrics[0].values["one"] == cal.brier(LABELS[rows], SCORE[rows])
     assert "200 of 600 rows" in " ".join(found.notes)
     assert found.reports[0].metrics["brier"].value == cal.brier(LABELS, SCORE)

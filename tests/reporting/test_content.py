@@ -446,7 +446,7 @@ def test_scores_in_one_bin_are_cut_into_bins_of_equal_size() -> None:
 def test_many_rows_are_recalibrated_on_a_subset_which_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recalibration, "MOST_ROWS", 500)
     found = report(LABELS, PROBS, metrics=FEW, rng=3)
-    rows = sampled_rows(1200, 500, 3)
+    rows = sampled_rows(cal.Predictions(LABELS, PROBS), 500, 3)
     assert len(set(rows.tolist())) == 500
     theirs = recalibrate(LABELS[rows], PROBS[rows], rng=3)
     assert [e.loss for e in found.recalibration.entries] == [c.loss for c in theirs.candidates]

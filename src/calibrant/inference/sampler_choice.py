@@ -34,7 +34,7 @@ from .cells import (
     shared,
     whole,
 )
-from .resampling import PredictionSampler, RowSampler, Sampler, views_of_metric
+from .resampling import OPTIONS_OF_ROWS, PredictionSampler, RowSampler, Sampler, views_of_metric
 from .simultaneous import resampled_values
 
 Generator = np.random.Generator
@@ -77,8 +77,10 @@ def _choose_sampler(metrics: list[Plan], source: Predictions | AnyView, exact: b
             if not has_one_event([source]):
                 raise ArgumentError("y_true", "a view of flattened classes cannot be resampled", "pass Predictions")
             return _rows_of(source)
-        # A metric that depends on the order of the rows has the order in which they came.
-        make = PredictionSampler if any(m.info.order_dependent for m, _ in metrics) else PredictionSampler.by_content
+        # Where their order matters, or an option has one value for each of them, the rows stay in the order in which they came.
+        given = [keywords.get(name) for _, keywords in metrics for name in OPTIONS_OF_ROWS]
+        stays = any(m.info.order_dependent for m, _ in metrics) or any(each is not None for each in given)
+        make = PredictionSampler if stays else PredictionSampler.by_content
         return shared(("predictions", source, make), lambda: make(source))
     rows = _rows_of(first)
     may_count = all(m.counts for m, _ in metrics) and not first.is_soft and first.weight_kind != "importance"
