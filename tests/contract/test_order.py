@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+import calibrant as cal
 from calibrant.metrics import Metric
 from tests.calling import call
 
@@ -102,3 +103,33 @@ def test_one_column_says_what_two_say(metric: Metric) -> None:
         for words in ({}, counts, {"lens": "top_label"}, {"lens": "classwise"}):
             wanted = clean_value(metric, two, **words)
             assert_same(value(metric, one, **words), wanted, f"one column against two of {two} with {list(words)}")
+
+
+def rows_of_kind(kind: str, k: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray | bool]]:
+    """Labels, probabilities of few distinct rows, and what is said of each row beside them."""
+    rng = np.random.default_rng(k)
+    p = np.round(rng.dirichlet(np.ones(k), 90) * 5) + 0.2
+    p /= p.sum(axis=1, keepdims=True)
+    beside: dict[str, dict[str, np.ndarray | bool]] = {
+        "labels": {},
+        "soft": {"soft": True},
+        "counts": {"counts": rng.integers(1, 3, 90)},
+        "weights": {"sample_weight": rng.integers(1, 3, 90) / 2},
+        "groups": {"groups": rng.integers(0, 3, 90)},
+    }
+    y = np.eye(k)[rng.integers(0, k, 90)] * 0.5 + 0.5 / k if kind == "soft" else rng.integers(0, k, 90)
+    return y, p, beside[kind]
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("kind", ["labels", "soft", "counts", "weights", "groups"])
+def test_resamples_follow_the_content_of_the_rows(kind: str, k: int) -> None:
+    y, p, beside = rows_of_kind(kind, k)
+    limits = []
+    for order in (np.arange(90), np.random.default_rng(1).permutation(90)):
+        own = {name: values[order] if isinstance(values, np.ndarray) else values for name, values in beside.items()}
+        one, other = (cal.Predictions(y[order], q[order], **own) for q in (p, (p + 1 / k) / 2))
+        single = [cal.interval(one, metric=metric, n_resamples=200, method="percentile") for metric in ("brier", "ace")]
+        pair = cal.compare({"one": one, "other": other}, n_resamples=200).differences
+        limits.append([limit for interval in (*single, *pair) for limit in (interval.low, interval.high)])
+    assert limits[0] == pytest.approx(limits[1], abs=1e-12)

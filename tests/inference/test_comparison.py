@@ -107,7 +107,7 @@ def test_the_interval_and_the_p_value_say_the_same(metric: str, level: float, de
 def test_the_interval_is_as_wide_as_resampled_differences_stray() -> None:
     y, models = close_models(60, 1)
     found = cal.compare(y, models, metric="ece", level=0.9, n_resamples=99, rng=0)["a", "b"]
-    order = content_order(*(column for name in "ab" for column in (y, models[name])))
+    order = content_order(*(column for name in "ab" for column in cal.Predictions(y, models[name]).content))
     off = []
     for number in range(99):
         at = order[generator(0, number).integers(60, size=60)]

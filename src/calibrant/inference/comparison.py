@@ -248,7 +248,7 @@ def compare(
 
     plan = chosen, options
     if not cluster:
-        order = content_order(*(column for p in parts.values() for column in (p.labels, p.probs, p.weight)))
+        order = content_order(*(column for p in parts.values() for column in p.content))
         samplers = {name: PredictionSampler(p.take(order)) for name, p in parts.items()}
     own = [sampler_of(*plan, sampler) for sampler in samplers.values()]
     # The same seed draws the same rows for all models.

@@ -191,7 +191,7 @@ class PredictionSampler(LabelSampler):
     @classmethod
     def by_content(cls, p: Predictions, size: int | None = None) -> PredictionSampler:
         """A sampler of the rows in the order of their content, on which resamples then depend alone."""
-        return cls(p.take(content_order(p.probs, p.labels, p.weight, p.groups, p.features)), size=size)
+        return cls(p.take(content_order(*p.content)), size=size)
 
     @cached_property
     def population(self) -> Drawn:

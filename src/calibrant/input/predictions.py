@@ -267,6 +267,11 @@ class Predictions:
             setattr(copy, name, value)
         return copy
 
+    @property
+    def content(self) -> tuple[Array | None, ...]:
+        """The columns that tell one row from another, for an order of the rows by their content."""
+        return self.probs, self.labels, self.soft, self.weight, self.groups, self.features, self.logits
+
     def take(self, rows: Array) -> Predictions:
         """Return the predictions of some rows, without checking them again.
 

@@ -85,7 +85,7 @@ class MetricTarget(NamedTuple):
         """Distance of the metric from its ideal value for these probabilities: of all rows, and of resamples of the rows."""
         matrix = with_matrix(p, probs)
         own = PredictionSampler(matrix).whole().value(self.metric, self.options)
-        sampler = PredictionSampler(matrix.take(content_order(p.probs, p.labels, p.weight)))
+        sampler = PredictionSampler(matrix.take(content_order(*p.content)))
         rows = sampler_of(self.metric, self.options, sampler)
         drawn = resampled_values([(self.metric, self.options)], rows, "rows", resamples, 0)[:, 0]
         distance = np.append(own, drawn) - self.metric.ideal

@@ -27,7 +27,7 @@ from ..input.predictions import Predictions
 from ..input.weights import WeightKind
 from ..util.arrays import Array as Array
 from ..util.arrays import Floats as Floats
-from ..util.hashes import fingerprint, row_hashes
+from ..util.hashes import content_order, fingerprint, row_hashes
 
 # The smallest probability whose logarithm is taken: about the resolution of a double near 1.
 SMALLEST = 1e-16
@@ -333,10 +333,8 @@ def order_of_content(data: TrainingData, beside: Array | None = None) -> NDArray
     single precision, change the order only slightly. `beside` holds further numeric columns by which rows are distinguished.
     """
     own, scores = _own_score(data)
-    parts = [scores]
-    if beside is not None:
-        parts.append(beside.astype(np.float64))
-    return np.lexsort((data.weight, row_hashes(np.column_stack(parts), 0), own, data.labels))
+    whole = scores if beside is None else np.column_stack([scores, beside.astype(np.float64)])
+    return content_order(data.labels, own, row_hashes(whole, 0), data.weight)
 
 
 def _own_score(data: TrainingData) -> tuple[Floats, Floats]:
@@ -401,7 +399,7 @@ def random_parts(data: TrainingData, shares: Floats) -> Floats:
     random, and a bound from one part would not have its level.
     """
     margin, correct, logits = _margins(data)
-    order = np.lexsort((data.weight, row_hashes(logits, 0), data.labels, margin, correct))
+    order = content_order(correct, margin, data.labels, row_hashes(logits, 0), data.weight)
     return dealt(data, order, shares, seed_of_data(data))
 
 

@@ -32,7 +32,7 @@ def sampled_rows(p: Predictions, most: int, seed: int) -> NDArray[np.intp]:
     """Return all rows, or a random subset of `most` rows in their order, which the seed and the content of the rows determine."""
     if p.n <= most:
         return np.arange(p.n)
-    order = content_order(p.probs, p.labels, p.weight, p.groups)
+    order = content_order(*p.content)
     return np.sort(order[np.random.default_rng(seed).choice(p.n, most, replace=False)])
 
 
