@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from ..errors import InputTypeError, UnknownArgumentError
 from ..input.convert import is_frame
@@ -274,9 +274,25 @@ def unknown_keyword(
     return UnknownArgumentError(keyword, f"unexpected keyword of {owner}", hint)
 
 
-def check_options(function: Callable[..., Any], options: Mapping[str, Any], *metrics: Metric) -> None:
-    """Raise for the first of the ``**options`` of a function that none of its metrics has."""
-    known = {name for metric in metrics for name in metric.options}
+class NamedKeywords:
+    """Base of classes whose constructor states what an unknown keyword is called here, as functions do."""
+
+    def __new__(cls, *args: Any, **keywords: Any) -> Self:
+        """Check the keywords against the parameters of the class."""
+        known = list(inspect.signature(cls).parameters) if keywords else []
+        for keyword, value in keywords.items():
+            if keyword not in known:
+                raise unknown_keyword(cls.__name__, keyword, value, known, of_data=False)
+        return super().__new__(cls)
+
+
+def check_options(
+    function: Callable[..., Any], options: Mapping[str, Any], *owners: Metric | Callable[..., Any]
+) -> None:
+    """Raise for the first of the ``**options`` of a function that none of the metrics or functions has to which they are passed."""
+    known: set[str] = set()
+    for owner in owners:
+        known.update(inspect.getfullargspec(owner).kwonlyargs if inspect.isfunction(owner) else owner.options)
     for keyword, value in options.items():
         if keyword not in known:
             inner = inspect.unwrap(function)
