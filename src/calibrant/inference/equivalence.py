@@ -141,4 +141,6 @@ def equivalence_test(data: Any, metric: Metric, tolerance: float, alpha: float, 
             metric.id, problem, "use another metric, a one-event lens, or rows without soft labels"
         )
     own = (limits.value, float(metric.ideal), float(tolerance), limits.low, limits.high)
-    return EquivalenceResult(metric.id, *own, alpha, limits.method, limits.n, limits.lens, limits.n_resamples, limits.note)
+    return EquivalenceResult(
+        metric.id, *own, alpha, limits.method, limits.n, limits.lens, limits.n_resamples, limits.note
+    )

@@ -299,7 +299,13 @@ def interval(
         method, (ends, sample) = "inversion", _by_inversion(test, source, options, exact)
         note = "" if value >= ends[0] else BELOW_ZERO
     else:
-        sampler = _rows_to_resample(chosen, options, source, cluster, exact)
+        sampler: Sampler
+        if not cluster:
+            sampler = choose_sampler([(chosen, options)], source, exact, "rows")
+        elif isinstance(source, Predictions):
+            sampler = PredictionSampler(source, cluster=True)
+        else:
+            raise ArgumentError("y_true", "cluster resampling requires rows", "pass labels and scores")
         values = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed)[:, 0]
         sample = values[~np.isnan(values)]
         method, ends, note = _from_replicates(method, asked, sample, n_resamples)
@@ -337,14 +343,6 @@ def _from_replicates(method: str, asked: Asked, sample: Floats, count: int) -> t
         return "bootstrap", corrected_limits(asked.metric, value, sample, low, high), ""
     is_raised = error and float(np.median(sample)) - value > (high - low) / 8
     return "percentile", (low, high), RAISED if is_raised else ""
-
-
-def _rows_to_resample(metric: Metric, options: dict[str, Any], source: Any, cluster: bool, exact: bool) -> Sampler:
-    if not cluster:
-        return choose_sampler([(metric, options)], source, exact, "rows")
-    if not isinstance(source, Predictions):
-        raise ArgumentError("y_true", "cluster resampling requires rows", "pass labels and scores")
-    return PredictionSampler(source, cluster=True)
 
 
 def check_resamples(n_resamples: int, level: float) -> None:
