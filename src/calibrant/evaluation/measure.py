@@ -214,12 +214,12 @@ def evaluate(
     describe = partial(headers_of, outcome=outcome, quantiles=not summary, lens=lens if summary else None)
     results = plan.results(source)
     make: Callable[..., Evaluation] = Evaluation
-    if summary and infer is not None:
-        make = partial(EvaluationSummary, level=infer.level)
+    if infer is not None:
+        make = partial(EvaluationSummary, level=infer.level) if summary else Evaluation
+        make = partial(make, n_resamples=infer.n_resamples)
     groups = _evaluate_groups(source, plan, describe, results, make)
     skipped = tuple(Skipped(m.id, PAIRS) for m in left_out)
-    resamples = 0 if infer is None else infer.n_resamples
-    return make(describe([source])[0], tuple(results), groups, skipped, tuple(remarks), n_resamples=resamples)
+    return make(describe([source])[0], tuple(results), groups, skipped, tuple(remarks))
 
 
 def _read_options(

@@ -242,10 +242,9 @@ class Evaluation(Result):
     def _fields(self) -> dict[str, Any]:
         derived = ("observed_expected", "direction", "event")
         header = {**vars(self.header), **{name: getattr(self.header, name) for name in derived}}
+        place = {"grouping": self.grouping, "group": self.group} if self.grouping else {}
         parts = {"header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
-        if self.grouping:
-            return {"grouping": self.grouping, "group": self.group, **parts}
-        return {**parts, "n_resamples": self.n_resamples}
+        return {**place, **parts, "n_resamples": self.n_resamples}
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per metric and group; the group of all rows is `name_of_all`."""
