@@ -229,6 +229,9 @@ class Calibrator(NamedKeywords):
     derived: ClassVar[tuple[str, ...]] = ()
     checks: ClassVar[Mapping[str, Callable[[Any, str], Any]]] = {}
 
+    def __init__(self) -> None:
+        """Create a calibrator without parameters; dataclasses have those of their fields."""
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         _document(cls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
 from ..errors import InputTypeError, UnknownArgumentError
@@ -277,13 +277,17 @@ def check_keywords(owner: str, keywords: Mapping[str, Any], known: Sequence[str]
             raise unknown_keyword(owner, keyword, value, known, of_data)
 
 
+_signature_of = cache(inspect.getfullargspec)
+
+
 class NamedKeywords:
     """Base of classes whose constructor states what an unknown keyword is called here, as functions do."""
 
     def __new__(cls, *args: Any, **keywords: Any) -> Self:
         """Check the keywords against the parameters of the class."""
-        if keywords:
-            check_keywords(cls.__name__, keywords, list(inspect.signature(cls).parameters), of_data=False)
+        own = _signature_of(cls)  # type: ignore[arg-type]  # of type Self, which is hashable
+        if own.varkw is None:
+            check_keywords(cls.__name__, keywords, [*own.args[1:], *own.kwonlyargs], of_data=False)
         return super().__new__(cls)
 
 
