@@ -92,6 +92,7 @@ def test_of_two_classes_the_positive_one_is_spoken_of_too() -> None:
 def test_a_p_value_of_one_side_says_so() -> None:
     found = cal.evaluate(LABELS, PROBS, metrics=["ecd", "nses", "ece"], assess=True, n_resamples=50)
     assert found.notes() == [
+        "resampled intervals and simulated p-values use 50 resamples",
         "ecd, nses: one-sided test: the alternative is overconfidence",
     ]
     assert found.results[2].note == ""
@@ -201,7 +202,7 @@ def test_dict_is_valid_json_with_stable_keys() -> None:
     result = cal.evaluate(cal.Predictions([0, 1], [1.0, 0.5], groups=["a", "b"]), metrics=["nll", "ece"])
     content = result.to_dict()
     assert json.loads(json.dumps(content, allow_nan=False)) == json.loads(json.dumps(content))
-    assert list(content) == ["header", "metrics", "groups", "left_out"]
+    assert list(content) == ["header", "metrics", "groups", "left_out", "n_resamples"]
     keys = [
         "metric",
         "name",

@@ -146,3 +146,18 @@ def test_the_worst_groups_are_shown_whatever_their_size() -> None:
     heading = next(place for place, line in enumerate(lines) if line.startswith("group "))
     assert lines[heading + 1].startswith("g29 ")
     assert "10 of 30 groups are shown" in "\n".join(lines)
+
+
+def test_an_interval_does_not_change_the_tests_of_groups() -> None:
+    """Few rows have no closed form; they are tested where p-values are requested."""
+    rng = np.random.default_rng(5)
+    p = rng.random(1060)
+    data = cal.Predictions((rng.random(1060) < p).astype(int), p, groups=["many"] * 1000 + ["few"] * 60)
+
+    def adjusted(**keywords: Any) -> list[float | None]:
+        found = cal.evaluate(data, n_resamples=200, **keywords).groups
+        return [next(r.adjusted for r in found[name].results if r.metric == "ecce_mad") for name in ("many", "few")]
+
+    assert adjusted(level=0.95) == adjusted()
+    assert adjusted()[1] is None
+    assert adjusted(assess=True)[1] is not None

@@ -39,3 +39,13 @@ def test_an_error_has_one_limit_and_ece_is_the_default():
     assert found.null_hypothesis == "ece is at least 0.2000"
     assert not cal.assess(Y, P**4, tolerance=0.05).rejected
     assert cal.assess(Y, P).metric == "ecce_mad"
+
+
+def test_the_result_states_its_resamples():
+    y, p = np.array([0, 1] * 50), np.array([0.4, 0.6] * 50)
+    found = cal.assess(y, p, metric="ece", tolerance=0.2)
+    assert found.n_resamples == 1999
+    assert "method: interval, inversion, 1,999 resamples" in repr(found)
+    closed = cal.assess(y, p, metric="calibration_in_the_large", tolerance=0.2)
+    assert closed.n_resamples == 0
+    assert "resamples" not in repr(closed)

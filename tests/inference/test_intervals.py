@@ -363,3 +363,26 @@ def test_two_columns_have_the_intervals_of_one() -> None:
         for probs in (p, np.column_stack([1 - p, p]))
     )
     np.testing.assert_allclose(one[["low", "high"]], two[["low", "high"]], rtol=1e-9)
+
+
+FEW = np.array([[0.1, 0.2, 0.7], [0.2, 0.5, 0.3], [0.9, 0.05, 0.05]])
+
+
+@pytest.mark.parametrize(
+    ("metric", "y", "p", "options", "highest"),
+    [
+        ("brier", [0, 1, 1], [0.1, 0.2, 0.9], {}, 1),
+        ("brier", [0, 1, 1], [0.1, 0.2, 0.9], {"scale": "sum"}, 2),
+        ("brier", [0, 1, 2], FEW, {}, 2),
+        ("brier", [0, 1, 2], FEW, {"scale": "per_class"}, 2 / 3),
+        ("huber", [0, 1, 1], [0.1, 0.2, 0.9], {}, 0.375),
+        ("ranked_probability", [0, 1, 1], [0.1, 0.2, 0.9], {}, 1),
+        ("nll", [0, 1, 1], [0.1, 0.001, 0.9], {"floor": 0.1}, -math.log(0.1)),
+    ],
+)
+def test_limits_of_a_loss_end_at_that_of_a_certain_wrong_prediction(
+    metric: str, y: Any, p: Any, options: dict[str, Any], highest: float
+) -> None:
+    found = cal.interval(y, p, metric=metric, level=0.999, **options)
+    assert found.low >= 0
+    assert found.high == pytest.approx(highest, rel=1e-12)

@@ -3,7 +3,10 @@
 import inspect
 from typing import Any
 
+import pytest
+
 import calibrant as cal
+from calibrant.errors import UnknownArgumentError
 from calibrant.views.keywords import documents_keywords
 
 Y, P = [0, 1, 1, 0] * 10, [0.2, 0.7, 0.9, 0.4] * 10
@@ -38,3 +41,23 @@ def test_results_state_the_rows_that_predictions_dropped() -> None:
     assert cal.evaluate(predictions, metrics="ece").dropped.n == 1
     other = cal.Predictions([*Y, 1], [*P, float("nan")], missing="drop")
     assert cal.compare({"a": predictions, "b": other}, n_resamples=20, rng=0).dropped.n == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "keyword", "remedy"),
+    [
+        (cal.HistogramBinning, "n_bins", "use bins"),
+        (cal.EqualWidth, "n_bins", "use bins"),
+        (cal.EqualMass, "n", "EqualMass accepts bins, ties, split, min_rows"),
+        (cal.TemperatureScaling, "objektive", "did you mean 'objective'?"),
+    ],
+)
+def test_classes_answer_unknown_keywords_as_functions_do(make: Any, keyword: str, remedy: str) -> None:
+    with pytest.raises(UnknownArgumentError) as caught:
+        make(**{keyword: 5})
+    assert str(caught.value) == f"{keyword}: unexpected keyword of {make.__name__}; {remedy}"
+
+
+def test_options_that_a_function_passes_on_are_checked_by_that_function() -> None:
+    with pytest.raises(UnknownArgumentError, match="did you mean 'span'"):
+        cal.figures.flexible_calibration_curve([0, 1], [0.2, 0.7], spam=0.5)

@@ -10,7 +10,9 @@ import pytest
 
 import calibrant as cal
 from calibrant import Predictions, select
+from calibrant.errors import InputError
 from calibrant.views.selections import parse_selection
+from tests.calling import raises
 
 Y = [0, 2, 1, 2, 2]
 P = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.4, 0.4, 0.2], [0.1, 0.2, 0.7], [0.5, 0.3, 0.2]])
@@ -158,3 +160,15 @@ def test_output_reads_what_the_lens_auto_reads() -> None:
         assert np.flatnonzero(high.mask(given)).tolist() == np.flatnonzero(p >= 0.95).tolist()
         assert cal.expected_observed_ratio(given, where=high) == cal.expected_observed_ratio(given, where=p >= 0.95)
     assert (select.output(low=0.95, of="top").mask(given) == (np.maximum(p, 1 - p) >= 0.95)).all()
+
+
+def test_a_mask_beside_predictions_is_checked_by_the_index_of_their_rows() -> None:
+    frame = pd.DataFrame({"y": [0, 1, 1, 0], "p": [0.2, 0.7, None, 0.4]}, index=[10, 11, 12, 13])
+    predictions = Predictions(frame, label="y", prob="p", missing="drop")
+    mask = frame["p"] < 0.5
+    assert cal.brier(predictions, where=mask) == cal.brier([0, 0], [0.2, 0.4])
+    with raises(InputError, "where"):
+        cal.brier(predictions, where=mask[::-1])
+    with raises(InputError, "where"):
+        cal.evaluate(predictions, where=mask.set_axis([1, 2, 3, 4]))
+    assert cal.brier(predictions.take(slice(0, 2)), where=mask[:2]) == cal.brier([0], [0.2])

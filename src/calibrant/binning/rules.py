@@ -20,6 +20,7 @@ from ..errors import (
 from ..util.arrays import Array, Floats
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import check_whole, is_number
+from ..views.keywords import NamedKeywords
 from ..views.view import Prefix, View
 from .exact_sums import (
     MAX_FAST_BINS,
@@ -96,7 +97,7 @@ class BinningRule(Protocol):
 
 
 @dataclass(frozen=True)
-class Rule(BinningRule):
+class Rule(NamedKeywords, BinningRule):
     """Base of calibrant's rules: small bins are merged with a neighbour."""
 
     has_fixed_edges: ClassVar[bool] = False

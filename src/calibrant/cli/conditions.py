@@ -117,14 +117,12 @@ class Gates(NamedTuple):
 
 def parse_condition(text: str, known: Callable[[str], Measure], example: str) -> Condition:
     """Parse ``NAME[.FIELD][@GROUP] SIGN LIMIT``; the last sign separates, so that names of groups may contain others."""
-    match = re.fullmatch(r"(.*)(>=|<=|==|!=|>|<)([^<>=!]*)", text, re.DOTALL)
-    if match is None or not match[1].strip() or not match[3].strip():
+    match = re.fullmatch(r"(\s*[^<>=!@\s][^<>=!@]*(?:@.*)?)(>=|<=|==|!=|>|<)(\s*[^<>=!\s][^<>=!]*)", text, re.DOTALL)
+    if match is None:
         raise ArgumentError("--fail-if", f"{text!r} is not a condition", f'write it as "{example}"')
     written, at, group = (part.strip() for part in match[1].partition("@"))
     if at and not group:
         raise ArgumentError("--fail-if", f"{text!r} names no group after @", f'write it as "{example}"')
-    if re.search(r"[<>=!]", written):
-        raise ArgumentError("--fail-if", f"{text!r} is not a condition", f'write it as "{example}"')
     field = "value"
     try:
         measure = known(written)

@@ -57,7 +57,9 @@ class Inference(NamedTuple):
     simulations: int = 0
     """Number of simulated data sets of a p-value, where it exceeds the number of resamples."""
     resamples: bool = True
-    """False for groups of a summary, which have the p-value of its test in closed form only."""
+    """False for groups of a summary without intervals, which have nothing but the p-value of its test."""
+    simulates: bool = True
+    """False for groups of a summary: unless p-values are requested, those of its test are in closed form only."""
 
     @classmethod
     def read(
@@ -96,7 +98,8 @@ class Inference(NamedTuple):
         most 0.05 are simulated again, with so many simulations that the adjusted one can fall to a quarter of that.
         """
         resamples = self.intervals or self.assess
-        return self._replace(simulations=math.ceil(4 * groups / ALPHA), resamples=resamples)
+        simulates = self.assess or not self.summary
+        return self._replace(simulations=math.ceil(4 * groups / ALPHA), resamples=resamples, simulates=simulates)
 
     def asked(self, metric: Metric) -> list[str]:
         """What is added to the value of a metric: an interval, a p-value, or both."""
@@ -138,7 +141,7 @@ class Inference(NamedTuple):
     ) -> tuple[dict[str, Any], str]:
         """Test by simulation or the metric's own test; without resamples by the latter, where it is accurate for these rows."""
         refuse_rows_by_label(self.where)
-        if self.resamples:
+        if self.simulates or m.id != TEST:
             tested = assess(source, metric=m, n_resamples=self.n_resamples, rng=self.seed, **options)
             # Taken only where the first p-value is at most alpha, the second one is still valid: P(p1 <= alpha, p2 <= a) <= a.
             if 0 < tested.n_resamples < self.simulations and tested.pvalue <= ALPHA:

@@ -157,7 +157,7 @@ def evaluate(
 
     ``groups`` has the groupings in the given order and the groups of each sorted, numbers and quantile groups from the lowest on and text
     alphabetically. Groups have intervals and p-values of their own, from their own rows. In a summary they are not resampled, unless `level` or `assess` is
-    given: the test is in closed form, and groups of few rows have none. For each metric, ``adjusted`` are the p-values of all groups of all groupings, adjusted by
+    given: the test is in closed form unless `assess` is given, and groups of few rows have none. For each metric, ``adjusted`` are the p-values of all groups of all groupings, adjusted by
     Holm: the probability that any calibrated group has an adjusted p-value of at most 0.05 is at most 5%. It is not adjusted for several metrics. ``to_frame()``
     lists the groups of each metric with the worst first: by adjusted p-value, then p-value, then deviation from the value by chance. Simulated p-values of at most 0.05
     are simulated again, with up to 80 simulations times the number of groups, since adjusted p-values could otherwise not be small. Quantile groups are of all rows, before
@@ -214,8 +214,9 @@ def evaluate(
     describe = partial(headers_of, outcome=outcome, quantiles=not summary, lens=lens if summary else None)
     results = plan.results(source)
     make: Callable[..., Evaluation] = Evaluation
-    if summary and infer is not None:
-        make = partial(EvaluationSummary, level=infer.level)
+    if infer is not None:
+        make = partial(EvaluationSummary, level=infer.level) if summary else Evaluation
+        make = partial(make, n_resamples=infer.n_resamples)
     groups = _evaluate_groups(source, plan, describe, results, make)
     skipped = tuple(Skipped(m.id, PAIRS) for m in left_out)
     return make(describe([source])[0], tuple(results), groups, skipped, tuple(remarks))

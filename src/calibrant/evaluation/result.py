@@ -203,6 +203,8 @@ class Evaluation(Result):
         Of the evaluation of a group: what divides the rows, such as a column.
     group : object
         Of the evaluation of a group: its name within the grouping.
+    n_resamples : int
+        Number of resamples of intervals and simulated p-values, of all rows and groups; 0 without any.
 
     See Also
     --------
@@ -223,6 +225,7 @@ class Evaluation(Result):
     remarks: tuple[str, ...] = ()
     grouping: str = ""
     group: Any = None
+    n_resamples: int = 0
 
     def __getitem__(self, metric: str) -> float:
         """Return the value of a metric by id or alias, or of the header; raise the reason where it has none."""
@@ -240,7 +243,8 @@ class Evaluation(Result):
         derived = ("observed_expected", "direction", "event")
         header = {**vars(self.header), **{name: getattr(self.header, name) for name in derived}}
         place = {"grouping": self.grouping, "group": self.group} if self.grouping else {}
-        return {**place, "header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
+        parts = {"header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
+        return {**place, **parts, "n_resamples": self.n_resamples}
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per metric and group; the group of all rows is `name_of_all`."""
@@ -404,8 +408,9 @@ class Evaluation(Result):
         return result.note
 
     def _limits(self) -> list[str]:
-        """Which groups and metrics the tables leave out."""
-        lines = []
+        """Which groups and metrics the tables leave out, and the number of resamples."""
+        used = f"resampled intervals and simulated p-values use {self.n_resamples:,} resamples"
+        lines = [used] if self.n_resamples else []
         if self.groups and len(self.results) > COLUMNS:
             lines.append(f"{COLUMNS} of {len(self.results)} metrics are shown for each group")
         if self.infers_groups and len(self.results) > DETAILED:

@@ -17,7 +17,7 @@ class EvaluationSummary(Evaluation):
 
     Parameters
     ----------
-    header, results, groups, left_out, remarks, grouping, group : object
+    header, results, groups, left_out, remarks, grouping, group, n_resamples : object
         As in `Evaluation`.
     level : float, default 0.95
         Confidence level of the intervals.

@@ -20,7 +20,7 @@ from ..inference.replicates import Bounds
 from ..metrics.hints import inside, warn_of_sure_scores
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole
 from ..util.results import percent
-from ..views.keywords import documents_keywords, unknown_keyword
+from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
 from ..views.view import View
@@ -310,6 +310,7 @@ def flexible_calibration_curve(
         check_fraction(level, "level")
     check_choice(smoother, "smoother", tuple(WAYS))
     check_choice(uncertainty, "uncertainty", ("auto", *WAYS[smoother]))
+    check_options(flexible_calibration_curve, options, _read_smoothness)
     smoothness = _read_smoothness(**options)
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label), lens)
     if smoother == "rcs":
@@ -341,11 +342,8 @@ def flexible_calibration_curve(
     )
 
 
-def _read_smoothness(span: float = 0.75, degree: int = 2, knots: int = 5, **unknown: Any) -> dict[str, Any]:
+def _read_smoothness(*, span: float = 0.75, degree: int = 2, knots: int = 5) -> dict[str, Any]:
     """The checked options of both smoothers."""
-    for keyword, value in unknown.items():
-        known = ("smoother", "level", "uncertainty", "lens", "sample_weight", "pos_label", "span", "degree", "knots")
-        raise unknown_keyword("flexible_calibration_curve", keyword, value, known)
     check_positive(span, "span")
     if check_whole(degree, "degree", 0) > 2:
         raise ArgumentError("degree", f"must be 0, 1 or 2; got {degree}")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..views.keywords import parameter_lines, shared_entry, unknown_keyword
+from ..views.keywords import check_keywords, parameter_lines, shared_entry
 from .base import series_on, width_of
 from .canvas import LINE, Axes, figure_style, grow, keep_title_above
 from .labels import fit, letters_in, plain
@@ -126,9 +126,7 @@ def series_of(
 
     A label is that of a single series; several have the names of their models.
     """
-    for keyword, value in style.items():
-        if keyword not in KEYWORDS:
-            raise unknown_keyword("plot", keyword, value, KEYWORDS)
+    check_keywords("plot", style, KEYWORDS)
     shared = {keyword: value for keyword, value in style.items() if keyword != "label"}
     series = []
     for number, name in enumerate(names, series_on(ax)):

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.registry import Metric
 from ..util.checks import check_positive
-from ..util.results import Record, number
+from ..util.results import Record, number, several
 from .intervals import CLOSED_FORM, Interval, interval, is_error
 
 RELIABLE = (*CLOSED_FORM, "inversion")
@@ -41,6 +41,8 @@ class EquivalenceResult(Record):
         Number of rows; counts are added up.
     lens : str
         The event that was evaluated.
+    n_resamples : int
+        Number of resamples of the interval, at least 1999 for errors; 0 for closed forms.
     note : str, default ""
         Caveats of the interval.
     """
@@ -55,6 +57,7 @@ class EquivalenceResult(Record):
     method: str
     n: int
     lens: str
+    n_resamples: int
     note: str = ""
 
     @property
@@ -89,7 +92,8 @@ class EquivalenceResult(Record):
         return {**super()._fields(), **more}
 
     def _title(self) -> str:
-        return f"{self.verdict}\n  null hypothesis: {self.null_hypothesis}\n  method: interval, {self.method}"
+        sets = f", {several(self.n_resamples, 'resample')}" if self.n_resamples else ""
+        return f"{self.verdict}\n  null hypothesis: {self.null_hypothesis}\n  method: interval, {self.method}{sets}"
 
     def _notes(self) -> list[str]:
         return [f"  note: {self.note}"] if self.note else []
@@ -137,4 +141,6 @@ def equivalence_test(data: Any, metric: Metric, tolerance: float, alpha: float, 
             metric.id, problem, "use another metric, a one-event lens, or rows without soft labels"
         )
     own = (limits.value, float(metric.ideal), float(tolerance), limits.low, limits.high)
-    return EquivalenceResult(metric.id, *own, alpha, limits.method, limits.n, limits.lens, limits.note)
+    return EquivalenceResult(
+        metric.id, *own, alpha, limits.method, limits.n, limits.lens, limits.n_resamples, limits.note
+    )

@@ -287,7 +287,7 @@ def interval(
     method, ends = _in_closed_form(method, asked, free and has_one_event(views))
     if ends is not None:
         note = _note_of_closed_form(method, asked, views, ends)
-        return Interval(chosen.id, value, *ends, level, method, n, lens, note=note)
+        return Interval(chosen.id, value, *_in_range(asked, ends), level, method, n, lens, note=note)
     check_resamples(n_resamples, level)
     by_label = isinstance(where, Selection) and where.reads_labels
     simulates = is_error(chosen) and free and not by_label and not any(view.is_soft for view in views)
@@ -299,13 +299,30 @@ def interval(
         method, (ends, sample) = "inversion", _by_inversion(test, source, options, exact)
         note = "" if value >= ends[0] else BELOW_ZERO
     else:
-        sampler = _rows_to_resample(chosen, options, source, cluster, exact)
+        sampler: Sampler
+        if not cluster:
+            sampler = choose_sampler([(chosen, options)], source, exact, "rows")
+        elif isinstance(source, Predictions):
+            sampler = PredictionSampler(source, cluster=True)
+        else:
+            raise ArgumentError("y_true", "cluster resampling requires rows", "pass labels and scores")
         values = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed)[:, 0]
         sample = values[~np.isnan(values)]
         method, ends, note = _from_replicates(method, asked, sample, n_resamples)
         note = "; ".join(filter(None, [note, _few(views, method), sampler.note]))
         n_resamples = len(sample)
-    return Interval(chosen.id, value, *ends, level, method, n, lens, n_resamples, note, sample)
+    return Interval(chosen.id, value, *_in_range(asked, ends), level, method, n, lens, n_resamples, note, sample)
+
+
+def _in_range(asked: Asked, ends: Ends) -> Ends:
+    """Limits within the range of the metric, which for a loss is that of a certain prediction, from the right to the wrong class."""
+    metric, view, options, value = asked[:4]
+    lowest, highest = metric.range
+    if metric.takes == "Block" and metric.info.ideal_for == "sure":
+        k = view.k if isinstance(view, VectorView) else 2
+        certain = (VectorView(np.eye(k)[:1], np.array([label]), None) for label in (0, k - 1))
+        lowest, highest = sorted(metric.of_views([each], **options) for each in certain)
+    return max(ends[0], min(lowest, value)), min(ends[1], max(highest, value))
 
 
 def _by_inversion(test: TestInput, source: Any, options: dict[str, Any], exact: bool) -> tuple[Ends, Floats]:
@@ -326,14 +343,6 @@ def _from_replicates(method: str, asked: Asked, sample: Floats, count: int) -> t
         return "bootstrap", corrected_limits(asked.metric, value, sample, low, high), ""
     is_raised = error and float(np.median(sample)) - value > (high - low) / 8
     return "percentile", (low, high), RAISED if is_raised else ""
-
-
-def _rows_to_resample(metric: Metric, options: dict[str, Any], source: Any, cluster: bool, exact: bool) -> Sampler:
-    if not cluster:
-        return choose_sampler([(metric, options)], source, exact, "rows")
-    if not isinstance(source, Predictions):
-        raise ArgumentError("y_true", "cluster resampling requires rows", "pass labels and scores")
-    return PredictionSampler(source, cluster=True)
 
 
 def check_resamples(n_resamples: int, level: float) -> None:
@@ -384,10 +393,9 @@ def _in_closed_form(method: str, asked: Asked, single: bool) -> tuple[str, Ends 
         if view.effective_size <= 1:
             raise UndefinedMetricError(metric.id, "has no standard error with one row")
         if method == "normal":
-            return method, _normal(metric, view, rows, value, level)
+            return method, _normal(view, rows, value, level)
         more = surprise_of(metric, view, options)
-        low, high = gamma_limits(moments_of(view, rows, value), level, more)
-        return method, (max(low, metric.range[0]), min(high, metric.range[1]))
+        return method, gamma_limits(moments_of(view, rows, value), level, more)
     if method in CLOSED_FORM:
         if method == "asymptotic" and metric.id in OWN_INTERVALS and isinstance(view, VectorView):
             raise ArgumentError("method", "'asymptotic' requires one score per row", "use 'percentile'")
@@ -501,10 +509,10 @@ OWN_INTERVALS: dict[str, dict[str, Callable[[Asked], Ends]]] = {
 }
 
 
-def _normal(metric: Metric, view: Any, rows: Floats, value: float, level: float) -> tuple[float, float]:
-    """Limits from the standard error of a weighted mean, within the range of the metric."""
+def _normal(view: Any, rows: Floats, value: float, level: float) -> tuple[float, float]:
+    """Limits from the standard error of a weighted mean."""
     half = two_sided_quantile(level) * math.sqrt(moments_of(view, rows, value).variance)
-    return max(value - half, metric.range[0]), min(value + half, metric.range[1])
+    return value - half, value + half
 
 
 def corrected_limits(metric: Metric, value: float, sample: Floats, low: float, high: float) -> tuple[float, float]:

@@ -268,12 +268,12 @@ def check_same_rows(first: Any, others: Mapping[str, Any], argument: str = "y_tr
 
     An index 0, 1, 2, ... states nothing about the rows, and only another order of it raises.
     """
-    index = _index(first)
+    index = index_of(first)
     if index is None:
         return
     groups = {name: value.values() if isinstance(value, dict) else [value] for name, value in others.items()}
     for name, value in ((name, value) for name, values in groups.items() for value in values):
-        own = _index(value)
+        own = index_of(value)
         if own is None or len(own) != len(index) or own.equals(index):
             continue
         if own.is_unique and index.is_unique and own.isin(index).all():
@@ -293,6 +293,6 @@ def _is_default(index: Any) -> bool:
     return bool(index.equals(RangeIndex(len(index))))
 
 
-def _index(value: Any) -> Any:
-    """Return the index of a pandas object."""
-    return getattr(value, "index", None) if type(value).__module__.split(".")[0] == "pandas" else None
+def index_of(value: Any) -> Any:
+    """Return the index of a pandas object, or of the one that predictions were read from."""
+    return getattr(value, "index" if type(value).__module__.split(".")[0] == "pandas" else "row_index", None)

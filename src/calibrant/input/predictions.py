@@ -14,6 +14,7 @@ from ..util.cached import cached_property
 from ..util.checks import is_number
 from .columns import Arguments, find_columns, named_classes, read_arguments
 from .convert import frozen
+from .frames import index_of
 from .hints import hint_at_mistakes
 from .labels import Labels, read_labels
 from .probabilities import check_matrix
@@ -175,6 +176,8 @@ class Predictions:
                 raise
             raise reason from None
         self._hold(arguments, probabilities, labels, rows)
+        self.row_index = index_of(y_true)
+        """Index of the rows that were passed, for a mask beside them; None where they have none."""
         if self.hints:
             hint_at_mistakes(self, probabilities.sum_tolerance)
 
@@ -285,7 +288,7 @@ class Predictions:
         Predictions
             Predictions of these rows.
         """
-        part = self._copy(kept=None)
+        part = self._copy(kept=None, row_index=None)
         for name in ARRAYS:
             values = getattr(self, name)
             if values is not None:

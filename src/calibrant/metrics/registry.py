@@ -32,7 +32,7 @@ from ..input.predictions import Predictions
 from ..plugins import load
 from ..sketches.collection import Sketches, row_metric
 from ..util.blocks import map_blocks
-from ..views.keywords import DATA_KEYWORDS, refuse_column_names, unknown_keyword
+from ..views.keywords import DATA_KEYWORDS, check_keywords, refuse_column_names, unknown_keyword
 from ..views.lenses import Combine, Lens, combination, has_one_event, shared_name, single_event
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
@@ -1102,9 +1102,7 @@ class Catalogue(Mapping[str, Metric]):
         ['calibration_in_the_large']
         """
         known = [*PROPERTIES, *next(iter(self._metrics.values())).to_dict()]
-        for name in criteria:
-            if name not in known:
-                raise unknown_keyword("find", name, criteria[name], known)
+        check_keywords("find", criteria, known)
 
         def fits(metric: Metric) -> bool:
             entry = metric.to_dict()

@@ -29,6 +29,7 @@ from ..input.frames import check_same_rows, in_order_of_numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.texts import parameter_texts
+from ..views.keywords import NamedKeywords
 from .formulas import Formula, ScoreFormulas
 from .scores import (
     Array,
@@ -143,7 +144,7 @@ class Method:
         return self.calibrator(**{**copy.deepcopy(dict(self.options)), **parameters})
 
 
-class Calibrator:
+class Calibrator(NamedKeywords):
     """Base class of calibrators: functions from the scores of a classifier to calibrated probabilities.
 
     A calibrator is fitted on held-out data with ``fit(scores, y)`` and applied with ``predict_proba(scores)``. Scores have shape
@@ -227,6 +228,9 @@ class Calibrator:
     fitted: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[tuple[str, ...]] = ()
     checks: ClassVar[Mapping[str, Callable[[Any, str], Any]]] = {}
+
+    def __init__(self) -> None:
+        """Create a calibrator without parameters; dataclasses have those of their fields."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

@@ -13,7 +13,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..recalibration.choosing import rows_summing_to_one
 from ..util.results import number, percent
-from ..views.keywords import documents_keywords, unknown_keyword
+from ..views.keywords import check_keywords, documents_keywords
 from ..views.resolve import check_paired, paired_models
 from .building import Report, build
 from .content import ComparedDifference, ComparedMetric
@@ -212,9 +212,7 @@ def compare_reports(
     >>> found.sentence
     'good has the lowest Brier score, 0.04000 (difference from flat significant).'
     """
-    for keyword, value in options.items():
-        if keyword not in OPTIONS:
-            raise unknown_keyword("compare_reports", keyword, value, OPTIONS)
+    check_keywords("compare_reports", options, OPTIONS)
     if options.get("level", 0.95) is None:
         raise ArgumentError("level", "is required to compare", "for example 0.95")
     seed = options.pop("rng", 0)

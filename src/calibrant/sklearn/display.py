@@ -13,7 +13,7 @@ from ..figures.reliability_diagrams import ReliabilityDiagram
 from ..figures.styling import KEYWORDS
 from ..input.predictions import Predictions
 from ..metrics.reliability_curve import CalibrationCurve, calibration_curve
-from ..views.keywords import DATA_KEYWORDS, documents_keywords, unknown_keyword
+from ..views.keywords import DATA_KEYWORDS, check_keywords, documents_keywords
 from .responses import FROM_ESTIMATOR, check_classifier, label_names, scores_of
 
 # Keywords of the curve, and of its drawing.
@@ -203,7 +203,5 @@ class ReliabilityDisplay:
 def _drawing_keywords(owner: str, keywords: dict[str, Any]) -> dict[str, Any]:
     """Take the keywords of the drawing out of those of a display; an unknown one raises."""
     known = tuple(dict.fromkeys([*CURVE, *DRAWING, "name", "ax"]))
-    for keyword, value in keywords.items():
-        if keyword not in known:
-            raise unknown_keyword(f"ReliabilityDisplay.{owner}", keyword, value, known)
+    check_keywords(f"ReliabilityDisplay.{owner}", keywords, known)
     return {keyword: keywords.pop(keyword) for keyword in list(keywords) if keyword not in CURVE}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from functools import cache, wraps
+from typing import Any, ParamSpec, Self, TypeVar
 
 from ..errors import InputTypeError, UnknownArgumentError
 from ..input.convert import is_frame
@@ -14,9 +14,6 @@ from ..input.predictions import Predictions
 from ..util.progress import allow_bars
 from ..util.results import Result
 from .view import Summary
-
-if TYPE_CHECKING:
-    from ..metrics.registry import Metric
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -157,9 +154,8 @@ def _check_calls(function: Callable[P, T], parameters: list[str]) -> Callable[P,
         if len(args) > len(by_position):
             problem = f"takes only {' and '.join(by_position)} by position"
             raise InputTypeError(function.__name__, problem, "pass options by keyword")
-        for keyword, value in keywords.items():
-            if keyword not in parameters and (keyword in DATA_KEYWORDS or not has_options):
-                raise unknown_keyword(function.__name__, keyword, value, parameters, of_data)
+        checked = {name: keywords[name] for name in keywords if name in DATA_KEYWORDS or not has_options}
+        check_keywords(function.__name__, checked, parameters, of_data)
         has_bars = "progress" not in parameters or keywords.pop("progress", True) is not False
         with allow_bars(has_bars):
             result = function(*args, **keywords)
@@ -274,11 +270,32 @@ def unknown_keyword(
     return UnknownArgumentError(keyword, f"unexpected keyword of {owner}", hint)
 
 
-def check_options(function: Callable[..., Any], options: Mapping[str, Any], *metrics: Metric) -> None:
-    """Raise for the first of the ``**options`` of a function that none of its metrics has."""
-    known = {name for metric in metrics for name in metric.options}
-    for keyword, value in options.items():
+def check_keywords(owner: str, keywords: Mapping[str, Any], known: Sequence[str], of_data: bool = True) -> None:
+    """Raise for the first keyword that is not known."""
+    for keyword, value in keywords.items():
         if keyword not in known:
-            inner = inspect.unwrap(function)
-            own = inspect.getfullargspec(inner).kwonlyargs
-            raise unknown_keyword(inner.__name__, keyword, value, [*own, *sorted(known)])
+            raise unknown_keyword(owner, keyword, value, known, of_data)
+
+
+_signature_of = cache(inspect.getfullargspec)
+
+
+class NamedKeywords:
+    """Base of classes whose constructor states what an unknown keyword is called here, as functions do."""
+
+    def __new__(cls, *args: Any, **keywords: Any) -> Self:
+        """Check the keywords against the parameters of the class."""
+        own = _signature_of(cls)  # type: ignore[arg-type]  # of type Self, which is hashable
+        if own.varkw is None:
+            check_keywords(cls.__name__, keywords, [*own.args[1:], *own.kwonlyargs], of_data=False)
+        return super().__new__(cls)
+
+
+def check_options(function: Callable[..., Any], options: Mapping[str, Any], *owners: Any) -> None:
+    """Raise for the first of the ``**options`` of a function that none of the metrics or functions has to which they are passed."""
+    known: set[str] = set()
+    for owner in owners:
+        known.update(inspect.getfullargspec(owner).kwonlyargs if inspect.isfunction(owner) else owner.options)
+    if not known.issuperset(options):
+        inner = inspect.unwrap(function)
+        check_keywords(inner.__name__, options, [*inspect.getfullargspec(inner).kwonlyargs, *sorted(known)])

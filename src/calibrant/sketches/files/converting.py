@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -103,8 +104,9 @@ def _from_excel(path: str, target: Path) -> None:
             if len(filled) > 1:
                 problem = f"has several sheets with content: {', '.join(map(repr, filled))}"
                 raise FileError(path, problem, "save the one to read as a file of its own")
-            with book[filled[0]]._get_source() as source:
-                written = count_rows(source.read())
+            with ZipFile(path) as archive:  # the other sheets have no rows with values
+                parts = map(archive.read, (name for name in archive.namelist() if name.endswith(".xml")))
+                written = sum(count_rows(xml) for xml in parts if b"sheetData" in xml)
             read = _write_rows(book[filled[0]], target)
             if read != written:
                 problem = f"has {written:,} rows with values, of which {read:,} were read; rows may be out of order"

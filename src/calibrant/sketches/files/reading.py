@@ -214,6 +214,9 @@ class Rows:
         if broken is None and self.where is not None:
             return condition_error(error, self.names, self.argument)
         name = broken or self.paths[0]
+        if broken is None and isinstance(error, duckdb.ConversionException):
+            problem = f"an SQL expression cannot be evaluated: {first_line(error)}"
+            return ArgumentError(name, problem, "use TRY_CAST, which is NULL for other text")
         shown = original_of(name) if len(self.paths) > 1 or self.shown == "" else self.shown
         if "not utf-8" in str(error) or _is_utf16(name):
             return not_utf8(shown)
