@@ -217,6 +217,7 @@ def judges(rng: Rng) -> dict[str, float]:
             "lenient": np.where(truth, rng.random(2000) < 0.97, rng.random(2000) < 0.4),
             "noise": rng.random(2000) < 0.5,
             "marks": np.clip(np.round(rng.normal(5 + 2.5 * truth, 1.8)), 1, 10),
+            "almost right": np.where(rng.random(2000) < 0.01, ~truth, truth),
         }
         for name, method in product(verdicts, ("calibrated", "ppi")):
             found = cal.inference.corrected_rate(verdicts[name], gold, method=method, rng=rng)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import calibrant as cal
 from experiments import subgroups
 
 
@@ -16,7 +17,16 @@ def test_stored_results_hold_their_guarantees_and_give_the_page() -> None:
     assert len(subgroups.claims(broken)) == len(subgroups.STUDIES["level"].cases)
 
 
-@pytest.mark.parametrize("study", ["level", "certificate", "tolerance"])
+def test_assess_accepts_the_metrics_whose_tolerance_held_in_simulation() -> None:
+    rows = json.loads(subgroups.RESULTS.read_text())
+    intervals = list(json.loads(subgroups.INTERVALS_STUDY.read_text()).values())
+    accepted = {id for id, metric in cal.catalogue.items() if metric.info.tolerance}
+    assert accepted == subgroups.tolerated(rows, intervals)
+    broken = [{**row, "shown": 0.2} if row.get("metric") == "vce" else row for row in rows]
+    assert subgroups.tolerated(broken, intervals) == accepted - {"vce"}
+
+
+@pytest.mark.parametrize("study", ["level", "certificate", "tolerance", "distance"])
 def test_a_run_depends_on_its_number_alone(study: str) -> None:
     case = subgroups.STUDIES[study].cases[0]
     assert subgroups.one_run(study, case, 3) == subgroups.one_run(study, case, 3)

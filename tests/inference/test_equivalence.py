@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import UndefinedMetricError
+from calibrant.errors import ArgumentError, UndefinedMetricError
 
 RNG = np.random.default_rng(0)
 P = RNG.random(600)
@@ -27,9 +27,10 @@ def test_the_hypothesis_is_rejected_where_both_limits_lie_within_the_tolerance(m
             assert found.to_dict()["rejected"] is rejected
 
 
-@pytest.mark.parametrize("metric", ["l2ce_interval", "t_cal"])
-def test_an_interval_that_ignores_errors_inside_bins_shows_no_tolerance(metric):
-    with pytest.raises(UndefinedMetricError, match=metric):
+@pytest.mark.parametrize("metric", ["l2ce_interval", "t_cal", "atb", "dece", "esce"])
+def test_a_metric_whose_limits_were_not_shown_to_hold_shows_no_tolerance(metric):
+    assert not cal.catalogue[metric].info.tolerance
+    with pytest.raises((UndefinedMetricError, ArgumentError), match=metric):
         cal.assess(Y, P, metric=metric, tolerance=0.02)
 
 

@@ -10,7 +10,7 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.registry import Metric
 from ..util.checks import check_positive
 from ..util.results import Record, number, several
-from .intervals import CLOSED_FORM, Interval, interval, is_error
+from .intervals import CLOSED_FORM, Interval, interval
 
 RELIABLE = (*CLOSED_FORM, "inversion")
 # With fewer resamples the limits of the inversion vary too much: with 200, 9% instead of 5% of errors at the tolerance were taken as smaller.
@@ -132,10 +132,14 @@ def equivalence_test(data: Any, metric: Metric, tolerance: float, alpha: float, 
             f"must be below {largest:g}, the largest distance of {metric.id} from its ideal value; got {tolerance:g}"
         )
         raise ArgumentError("tolerance", problem, "for example 0.02")
+    if not metric.info.tolerance:
+        problem = (
+            "has no interval that was shown by simulation to rule out errors of the size of the tolerance rarely enough"
+        )
+        raise UndefinedMetricError(metric.id, problem, "use a metric with catalogue[ID].info.tolerance, such as 'ece'")
     keywords["n_resamples"] = max(LEAST_RESAMPLES, keywords.get("n_resamples", 0))
     limits: Interval = interval(data, metric=metric, level=1 - 2 * alpha, **keywords)
-    # Intervals of the bootstrap may be too short, and asymptotic ones of squared errors are where most rows lie in one bin.
-    if limits.method not in RELIABLE or (limits.method == "asymptotic" and is_error(metric)):
+    if limits.method not in RELIABLE:  # intervals of the bootstrap may be too short
         problem = f"the {limits.method} interval can be too short for an equivalence test"
         raise UndefinedMetricError(
             metric.id, problem, "use another metric, a one-event lens, or rows without soft labels"

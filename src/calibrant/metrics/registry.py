@@ -100,7 +100,7 @@ class MetricInfo:
     """What is known about a metric beyond its computation.
 
     Entries of calibrant's own metrics are in ``metrics/catalogue/*.toml``, one file for each family; a preset inherits what its entry
-    does not state, except names and recommendation.
+    does not state, except names, recommendation and what was simulated.
 
     Parameters
     ----------
@@ -154,6 +154,8 @@ class MetricInfo:
     robust : bool, default True
         Whether one row among many has little influence: one of 200 changes the value by at most two standard deviations of its
         sampling noise.
+    tolerance : bool, default False
+        Whether ``assess(tolerance=...)`` held its level in simulations of the metric (``experiments/subgroups.py``).
     """
 
     family: str
@@ -180,6 +182,7 @@ class MetricInfo:
     full_vector: bool = False
     probability_scale: bool = False
     robust: bool = True
+    tolerance: bool = False
 
 
 INFO_FIELDS = frozenset(each.name for each in fields(MetricInfo))
@@ -396,7 +399,7 @@ class Metric:
             return MetricInfo(**{"ideal_for": ideal_for, **record})
         base = catalogue[self.base]
         texts = {**base.info.option_texts, **record.pop("option_texts", {})}
-        fresh = {"names": (), "recommended": False, "above": base._above(self.options)}
+        fresh = {"names": (), "recommended": False, "tolerance": False, "above": base._above(self.options)}
         return replace(base.info, **{**fresh, **record, "option_texts": texts})
 
     def __call__(self, y_true: Any = None, y_prob: Any = None, *more: Any, **keywords: Any) -> float:
