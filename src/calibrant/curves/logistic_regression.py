@@ -124,46 +124,47 @@ def separating_side(groups: Groups, turns: int, feature: Floats | None = None) -
     the groups must be in increasing order.
     """
     x = groups.score if feature is None else feature
-    few = slice(None, None, max(1, len(x) // SAMPLED))
-    # What separates the outcomes separates those of some groups too.
-    for some in (few, slice(None)) if few.step > 1 else (few,):
-        side = _separating(x[some], groups.events[some], groups.others[some], turns)
-        if side is None:
-            break
-    return side
+    separates = _separating_pattern if turns > 2 else _separating_interval
+    sample = slice(None, None, max(1, len(x) // SAMPLED))
+    # What separates all groups separates those of a sample, too.
+    if sample.step > 1 and separates(x[sample], groups.events[sample], groups.others[sample], turns) is None:
+        return None
+    return separates(x, groups.events, groups.others, turns)
 
 
-def _separating(x: Floats, events: Floats, others: Floats, turns: int) -> Side | None:
-    if turns > 2:
-        # 1 for events only, -1 for non-events only, 0 for both, with runs of the same sign merged.
-        starts = np.flatnonzero(np.append(True, np.diff(x) != 0))
-        kind = (np.add.reduceat(events, starts) > 0).astype(np.int64) - (np.add.reduceat(others, starts) > 0)
-        kind = kind[np.append(True, (kind[1:] != kind[:-1]) | (kind[1:] == 0))]
-        sides = (Side(first, most) for most in range(turns + 1) for first in (-1, 1))
-        return next((side for side in sides if _fits_pattern(kind, *side)), None)
+def _separating_interval(x: Floats, events: Floats, others: Floats, turns: int) -> Side | None:
+    """The simplest pattern with at most two sign changes, by the ranges of the scores of both outcomes."""
     hit, missed = x[events > 0], x[others > 0]
     if not (len(hit) and len(missed)):
         return Side(1 if len(hit) else -1, 0)
-    (low, high), (below, above) = ((float(part.min()), float(part.max())) for part in (hit, missed))
-    if turns and (above <= low or high <= below):
-        return Side(-1 if above <= low else 1, 1)
-    if turns > 1:
-        if not ((missed > low) & (missed < high)).any():
-            return Side(-1, 2)
-        if not ((hit > below) & (hit < above)).any():
-            return Side(1, 2)
+    if turns and (missed.max() <= hit.min() or hit.max() <= missed.min()):
+        return Side(-1 if missed.max() <= hit.min() else 1, 1)
+    if turns > 1 and not ((missed > hit.min()) & (missed < hit.max())).any():
+        return Side(-1, 2)
+    if turns > 1 and not ((hit > missed.min()) & (hit < missed.max())).any():
+        return Side(1, 2)
     return None
 
 
-def _fits_pattern(kind: NDArray[np.int64], first: int, turns: int) -> bool:
+def _separating_pattern(x: Floats, events: Floats, others: Floats, turns: int) -> Side | None:
+    """The simplest pattern with any number of sign changes; all are tried."""
+    # 1 for events only, -1 for non-events only, 0 for both, with runs of the same sign merged.
+    starts = np.flatnonzero(np.append(True, np.diff(x) != 0))
+    signs = (np.add.reduceat(events, starts) > 0).astype(np.int64) - (np.add.reduceat(others, starts) > 0)
+    signs = signs[np.append(True, (signs[1:] != signs[:-1]) | (signs[1:] == 0))]
+    sides = (Side(first, changes) for changes in range(turns + 1) for first in (-1, 1))
+    return next((side for side in sides if _fits_pattern(signs, *side)), None)
+
+
+def _fits_pattern(signs: NDArray[np.int64], first: int, turns: int) -> bool:
     place, sign = 0, first
     for turn in range(turns + 1):
-        while place < len(kind) and kind[place] == sign:
+        while place < len(signs) and signs[place] == sign:
             place += 1
-        if turn < turns and place < len(kind) and kind[place] == 0:
+        if turn < turns and place < len(signs) and signs[place] == 0:
             place += 1
         sign = -sign
-    return place == len(kind)
+    return place == len(signs)
 
 
 class LogisticFit:
@@ -338,50 +339,55 @@ def fit_lines(x: Floats, weight: Floats, events: Floats, sizes: NDArray[np.intp]
 
     Also returns which sets are fitted: not those that a threshold separates, nor those that would need shorter steps or many.
     """
-    starts = np.cumsum(sizes) - sizes
-    others = weight - events
-    lowest, highest = (
-        [part.reduceat(np.where(rows > 0, x, empty), starts) for rows in (events, others)]
-        for part, empty in ((np.minimum, math.inf), (np.maximum, -math.inf))
-    )
-    is_sound = (highest[1] > lowest[0]) & (highest[0] > lowest[1])
-
-    def sums(values: Floats) -> Floats:
-        return np.asarray(np.add.reduceat(values, starts))
-
-    def spread(values: Floats) -> Floats:
-        return np.repeat(values, sizes)
-
-    total = sums(weight)
-    middle = sums(weight * x) / total
-    z = x - spread(middle)
-    width = np.sqrt(sums(weight * z * z) / total)
-    is_sound &= width > SAME_COLUMN * np.abs(middle)
+    sets = _Sets(sizes, np.cumsum(sizes) - sizes)
+    total = sets.sum(weight)
+    middle = sets.sum(weight * x) / total
+    z = x - sets.spread(middle)
+    width = np.sqrt(sets.sum(weight * z * z) / total)
+    is_sound = sets.overlap(x, events, weight - events) & (width > SAME_COLUMN * np.abs(middle))
     width = np.where(is_sound, width, 1.0)
-    z /= spread(width)
-    inner, step = np.zeros((2, len(sizes))), np.zeros((2, len(sizes)))
-    before = np.zeros((2, len(sizes)))
+    z /= sets.spread(width)
+    intercept_slope, step, gradient_before = np.zeros((3, 2, len(sizes)))
     is_fitted = np.zeros(len(sizes), bool)
     for _ in range(FEW_STEPS):
+        intercept, slope = map(sets.spread, intercept_slope)
         with np.errstate(over="ignore", under="ignore"):
-            mean = 1 / (1 + np.exp(-(spread(inner[0]) + spread(inner[1]) * z)))
+            mean = 1 / (1 + np.exp(-(intercept + slope * z)))
         residual, curvature = events - weight * mean, weight * mean * (1 - mean)
-        gradient = np.array([sums(residual), sums(residual * z)])
+        gradient = np.array([sets.sum(residual), sets.sum(residual * z)])
         # A concave function has risen where it does not fall along the step.
-        is_sound &= is_fitted | ((gradient * step).sum(axis=0) >= -0.01 * (before * step).sum(axis=0))
-        first, mixed, second = sums(curvature), sums(curvature * z), sums(curvature * z * z)
-        determinant = first * second - mixed**2
+        is_sound &= is_fitted | ((gradient * step).sum(axis=0) >= -0.01 * (gradient_before * step).sum(axis=0))
+        # The information is [[i00, i01], [i01, i11]].
+        i00, i01, i11 = sets.sum(curvature), sets.sum(curvature * z), sets.sum(curvature * z * z)
+        determinant = i00 * i11 - i01**2
         is_sound &= is_fitted | (determinant > 0)
-        determinant = np.where(determinant > 0, determinant, 1.0)
-        step = (
-            np.array([second * gradient[0] - mixed * gradient[1], first * gradient[1] - mixed * gradient[0]])
-            / determinant
-        )
+        step = np.array([i11 * gradient[0] - i01 * gradient[1], i00 * gradient[1] - i01 * gradient[0]])
+        step /= np.where(determinant > 0, determinant, 1.0)
         step[:, is_fitted | ~is_sound] = 0
-        inner, before = inner + step, gradient
-        is_small = np.abs(step).max(axis=0) <= TOLERANCE * np.maximum(1.0, np.abs(inner).max(axis=0))
+        intercept_slope, gradient_before = intercept_slope + step, gradient
+        is_small = np.abs(step).max(axis=0) <= TOLERANCE * np.maximum(1.0, np.abs(intercept_slope).max(axis=0))
         is_fitted |= is_sound & is_small
         if (is_fitted | ~is_sound).all():
             break
-    slope = inner[1] / width
-    return np.column_stack([inner[0] - slope * middle, slope]), is_fitted
+    slope = intercept_slope[1] / width
+    return np.column_stack([intercept_slope[0] - slope * middle, slope]), is_fitted
+
+
+class _Sets(NamedTuple):
+    """Sets of consecutive rows."""
+
+    sizes: NDArray[np.intp]
+    starts: NDArray[np.intp]
+
+    def sum(self, values: Floats) -> Floats:
+        return np.asarray(np.add.reduceat(values, self.starts))
+
+    def spread(self, values: Floats) -> Floats:
+        """The value of its set for each row."""
+        return np.repeat(values, self.sizes)
+
+    def overlap(self, x: Floats, events: Floats, others: Floats) -> NDArray[np.bool_]:
+        """Whether the ranges of events and of other rows overlap, so that no threshold separates them."""
+        lowest = [np.minimum.reduceat(np.where(rows > 0, x, math.inf), self.starts) for rows in (events, others)]
+        highest = [np.maximum.reduceat(np.where(rows > 0, x, -math.inf), self.starts) for rows in (events, others)]
+        return np.asarray((highest[1] > lowest[0]) & (highest[0] > lowest[1]))

@@ -17,7 +17,7 @@ from ..util.results import Record, number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
-from ..views.view import View
+from ..views.view import Ties
 from .significance import view_to_test
 
 Method = Literal["clopper_pearson", "yang_barber"]
@@ -218,35 +218,34 @@ def calibration_band(
     if digits is not None and check_whole(digits, "digits") > 15:
         raise ArgumentError("digits", f"must be at most 15; got {digits}")
     view = view_to_test("calibration_band", resolve(y_true, y_prob, sample_weight, pos_label), lens)
-    score, rows, events, digits = _grouped(view, digits)
-    if method == "clopper_pearson":
-        high = _upper(rows, events, alpha)
-        low = (
-            1 - _upper(rows[::-1], (rows - events)[::-1], alpha)[::-1]
-        )  # the lower bound of the event rate is one minus the upper bound of its complement
-    else:
-        low, high = _margins(rows, events, alpha)
-    return CalibrationBand(score, low, high, rows, alpha, method, int(view.total), view.lens, digits)
-
-
-def _grouped(view: View, digits: int | None) -> tuple[Floats, Floats, Floats, int | None]:
-    """Distinct scores with their rows and events, after rounding where there are too many."""
     ties = view.ties
     if digits is None and len(ties.score) > MOST_SCORES:
         digits = DIGITS
-    if digits is None:
-        return ties.score, ties.weight, ties.outcome, None
+    if digits is not None:
+        ties = _merge_rounded(ties, digits)
+    rows, events = ties.weight, ties.outcome
+    if method == "clopper_pearson":
+        high = _upper(rows, events, alpha)
+        # The lower bound of the event rate is one minus the upper bound of its complement.
+        low = 1 - _upper(rows[::-1], (rows - events)[::-1], alpha)[::-1]
+    else:
+        low, high = _margins(rows, events, alpha)
+    return CalibrationBand(ties.score, low, high, rows, alpha, method, int(view.total), view.lens, digits)
+
+
+def _merge_rounded(ties: Ties, digits: int) -> Ties:
+    """Merge the scores that are equal after rounding into their mean."""
     rounded = np.round(ties.score, digits)
     starts = np.flatnonzero(np.append(True, rounded[1:] != rounded[:-1]))
-    rows = np.add.reduceat(ties.weight, starts)
-    mean = np.add.reduceat(ties.weight * ties.score, starts) / rows
+    weight, outcome, excess = (np.add.reduceat(sums, starts) for sums in (ties.weight, ties.outcome, ties.excess))
+    mean = np.add.reduceat(ties.weight * ties.score, starts) / weight
     # Floating-point rounding must not move a mean out of the range of its scores.
     mean = np.clip(mean, ties.score[starts], ties.score[np.append(starts[1:], len(ties.score)) - 1])
     if len(mean) > TOO_MANY:
         raise ArgumentError(
             "digits", f"leaves {len(mean):,} distinct scores; at most {TOO_MANY:,} are supported", "use fewer digits"
         )
-    return mean, rows, np.add.reduceat(ties.outcome, starts), digits
+    return Ties(mean, weight, outcome, excess)
 
 
 def _upper(rows: Floats, events: Floats, alpha: float) -> Floats:

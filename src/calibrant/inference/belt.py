@@ -117,39 +117,33 @@ def giviti_test(
     0.7406
     """
     check_fraction(alpha, "alpha", 0.05)
-    first = 1 if external else 2
     check_choice(method, "method", ("auto", "likelihood_ratio", "consistency"))
     check_whole(n_resamples, "n_resamples")
     view = view_to_test("giviti_test", resolve(y_true, y_prob), lens)
     warn_of_sure_scores(view, "giviti_test")
-    free = 2 if external else 1
-
-    def tested(rows: View) -> tuple[int, float, float]:
-        """The selected degree, the statistic, and its asymptotic p-value."""
-        degree, statistic = _chosen_degree(groups_of(rows), first)
-        return degree, statistic, belt_survival(statistic, degree - first, free)
-
-    degree, statistic, pvalue = tested(view)
+    first = 1 if external else 2
+    degree, statistic = _select_degree(groups_of(view), first)
     facts = {
-        "critical_value": upper_quantile(lambda x: belt_survival(x, degree - first, free), alpha),
+        "critical_value": upper_quantile(lambda x: _null_survival(x, degree, first), alpha),
         "alpha": alpha,
         "method": "likelihood_ratio",
         "null_distribution": f"likelihood ratio of a polynomial of degree {degree}, selected from {first} to {HIGHEST_DEGREE}",
         "detail": {"degree": float(degree)},
     }
-    result = result_of_view(view, "giviti", statistic, pvalue, **facts)
+    result = result_of_view(view, "giviti", statistic, _null_survival(statistic, degree, first), **facts)
     sampler, seed = RowSampler.by_content(view), seed_of(rng)
 
-    def drawn(number: int) -> float:
+    def simulated_pvalue(number: int) -> float:
         (rows,) = sampler.resample(generator(seed, number), "outcomes").views(catalogue["cox_slope"], {})
         assert isinstance(rows, View)
         try:
-            return tested(rows)[2]
+            degree, statistic = _select_degree(groups_of(rows), first)
         except UndefinedMetricError:
             return math.nan
+        return _null_survival(statistic, degree, first)
 
     why = few_events(view) or few_terms_of_line(view)
-    return simulated_where_inaccurate(result, method, why, lambda: np.array(many(drawn, n_resamples)))
+    return simulated_where_inaccurate(result, method, why, lambda: np.array(many(simulated_pvalue, n_resamples)))
 
 
 def result_of_view(view: AnyView, name: str, statistic: float, pvalue: float, **facts: Any) -> SignificanceResult:
@@ -197,7 +191,7 @@ def simulated_where_inaccurate(
     )
 
 
-def _chosen_degree(groups: Groups, first: int) -> tuple[int, float]:
+def _select_degree(groups: Groups, first: int) -> tuple[int, float]:
     """The selected degree, and twice the gain in log-likelihood there."""
     from scipy.special import chdtri
 
@@ -227,6 +221,11 @@ def _gain(groups: Groups, degree: int) -> float:
             "giviti_test", f"the likelihood of a curve of degree {degree} could not be maximized"
         )
     return gain_over_scores(groups, np.vander(feature, degree + 1, increasing=True) @ fit.coefficients)
+
+
+def _null_survival(statistic: float, degree: int, first: int) -> float:
+    """P-value of the statistic at the selected degree: two coefficients are free at the degree 1; from the degree 2 on, one."""
+    return belt_survival(statistic, degree - first, 3 - first)
 
 
 def belt_survival(x: float, added: int, free: int) -> float:
@@ -269,8 +268,7 @@ class Belt(NamedTuple):
 def giviti_belt(view: View, levels: Sequence[float], points: int, **options: Any) -> Belt:
     """Test the view with the options of `giviti_test` and compute the belt: bounds of the curves whose likelihood ratio does not exceed its quantile."""
     test = giviti_test(view, **options)
-    external = options["external"]
-    degree, first, free = int(test.detail["degree"]), 1 if external else 2, 2 if external else 1
+    degree, first = int(test.detail["degree"]), 1 if options["external"] else 2
     groups = groups_of(view)
     feature = logit(groups.score)
     if separating_side(groups, degree, feature):
@@ -288,7 +286,7 @@ def giviti_belt(view: View, levels: Sequence[float], points: int, **options: Any
     region = _Region(groups, feature, degree)
     low, high = [], []
     for level in levels:
-        allowed = upper_quantile(lambda x: belt_survival(x, degree - first, free), 1 - level)
+        allowed = upper_quantile(lambda x: _null_survival(x, degree, first), 1 - level)
         low.append(region.bound(place, allowed, -1.0))
         high.append(region.bound(place, allowed, 1.0))
     return Belt(test, 1 / (1 + np.exp(-place)), tuple(low), tuple(high), region.curve(place))

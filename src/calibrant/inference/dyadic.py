@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.bin.debiased import debiased_cells
+from ..metrics.registry import Metric
 from ..util.arrays import Floats
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.results import several
@@ -28,14 +29,13 @@ Places = NDArray[np.intp]
 SAME = 1e-12
 
 
-def _one_score(asked: TestInput) -> tuple[VectorView, Floats, NDArray[Any]]:
-    """The view, its score and the binary outcome of each row."""
-    view = vector_view(asked)
+def _scores(view: VectorView, metric: Metric) -> Floats:
+    """The score of each row, of views that have one and its outcome."""
     if view.score_column is None or view.labels is None:
         problem = "this test requires one score per row"
-        raise UndefinedMetricError(asked.metric.id, problem, "use lens='top_label' or method='consistency'")
+        raise UndefinedMetricError(metric.id, problem, "use lens='top_label' or method='consistency'")
     column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]
-    return view, column.astype(np.float64), view.labels == view.score_column
+    return column.astype(np.float64)
 
 
 def null_deviation(view: VectorView, score: Floats, cell: Places, count: int, unbiased: bool) -> float:
@@ -56,15 +56,15 @@ def null_deviation(view: VectorView, score: Floats, cell: Places, count: int, un
 @own_test("t_cal", "l2ce_interval", method="normal", default=False, sides=ANY_SIDE)
 def _normal(asked: TestInput) -> TestOutcome:
     """For screening: the null distribution is a sum of chi-squares, whose upper tail is heavier than the normal one."""
-    view, score, _ = _one_score(asked)
+    view = vector_view(asked)
+    score = _scores(view, asked.metric)
     cell, count = debiased_cells(view, asked.options["bins"], asked.options["smoothness"])
     unit = null_deviation(view, score, cell, count, asked.options["unbiased"])
     if unit <= 0:
         raise UndefinedMetricError(asked.metric.id, "no bin has two rows with positive variance", "use fewer bins")
-    found = normal_found(
-        asked, asked.statistic / unit, in_units_of(unit), "normal with the exact variance, for screening only"
-    )
-    return replace(found, detail={**found.detail, "deviation": unit})
+    null_distribution = "normal with the exact variance, for screening only"
+    outcome = normal_found(asked, asked.statistic / unit, in_units_of(unit), null_distribution)
+    return replace(outcome, detail={**outcome.detail, "deviation": unit})
 
 
 def dyadic_levels(size: float) -> int:
@@ -99,10 +99,9 @@ class Dyadic:
             first = np.flatnonzero(np.append(True, cell[1:] != cell[:-1]))
             end = np.append(first[1:], len(cell))
             weight = mass[end] - mass[first]
-            left = weight - (own[end] - own[first]) / weight
-            kept = end - first > 1 if self.importance else weight > 1
-            divisor = left if unbiased else weight
-            self.levels.append(Level(first[kept], end[kept], divisor[kept]))
+            divisor = weight - (own[end] - own[first]) / weight if unbiased else weight
+            has_pairs = end - first > 1 if self.importance else weight > 1
+            self.levels.append(Level(first[has_pairs], end[has_pairs], divisor[has_pairs]))
 
     def draw(self, rng: np.random.Generator) -> Floats:
         """Weighted outcomes simulated from the scores."""
@@ -127,10 +126,10 @@ class Dyadic:
             own = events * (1 - self.score) ** 2 + (self.weight - events) * self.score**2
         path, square = _path(excess), _path(own)
         values = np.empty((len(self.levels), *events.shape[:-1]))
-        for place, at in enumerate(self.levels):
-            cross = np.square(path[..., at.end] - path[..., at.first])
-            cross -= square[..., at.end] - square[..., at.first]
-            values[place] = cross @ (1 / at.divisor)
+        for number, bins in enumerate(self.levels):
+            pairs = np.square(path[..., bins.end] - path[..., bins.first])
+            pairs -= square[..., bins.end] - square[..., bins.first]
+            values[number] = pairs @ (1 / bins.divisor)
         return values.T / self.total
 
 
@@ -151,13 +150,13 @@ class Simulated(NamedTuple):
     """P-values of each simulated data set among all of them and the data, so that all are exchangeable."""
 
 
-def _adaptive(asked: TestInput) -> Simulated:
+def _simulate(asked: TestInput) -> Simulated:
     view, unbiased = vector_view(asked), asked.options["unbiased"]
     bins: Dyadic | SimplexBins
     if view.score_column is None and view.labels is not None:
         bins = SimplexBins(view, dyadic_levels(view.effective_size), unbiased)
     else:
-        bins = Dyadic(*_one_score(asked), unbiased)
+        bins = Dyadic(view, _scores(view, asked.metric), np.asarray(view.labels == view.score_column), unbiased)
     observed = bins.observed()
 
     def work(start: int, stop: int) -> Floats:
@@ -174,18 +173,18 @@ def _adaptive(asked: TestInput) -> Simulated:
     return Simulated(observed, pvalue, null, rank / (1 + len(null)))
 
 
-def _outcome(found: Simulated, pvalue: float, most: int, null_distribution: str) -> TestOutcome:
-    """The outcome at the level with the smallest p-value, which is significant if at most `most` of the data sets reach its error."""
-    level = int(found.pvalue.argmin())
+def _outcome(errors: Simulated, pvalue: float, allowed: int, null_distribution: str) -> TestOutcome:
+    """The outcome at the level with the smallest p-value, which is significant if at most `allowed` of the data sets reach its error."""
+    level = int(errors.pvalue.argmin())
     bins = 2 ** (level + 1)
-    ranked = np.sort(found.null[:, level])[::-1]
-    levels = {f"p_{2 ** (place + 1)}_bins": float(p) for place, p in enumerate(found.pvalue)}
+    ranked = np.sort(errors.null[:, level])[::-1]
+    levels = {f"p_{2 ** (place + 1)}_bins": float(p) for place, p in enumerate(errors.pvalue)}
     return TestOutcome(
         pvalue,
-        float(ranked[min(most, len(ranked)) - 1]) if most > 0 else math.inf,
+        float(ranked[min(allowed, len(ranked)) - 1]) if allowed > 0 else math.inf,
         f"{null_distribution}; the value and the critical value are those of {bins} bins, whose p-value is smallest",
-        {"levels": float(len(found.pvalue)), "bins": float(bins), **levels},
-        statistic=float(found.observed[level]),
+        {"levels": float(len(errors.pvalue)), "bins": float(bins), **levels},
+        statistic=float(errors.observed[level]),
     )
 
 
@@ -205,11 +204,11 @@ def _check_resamples(asked: TestInput, tests: int) -> None:
 def _adaptive_bonferroni(asked: TestInput) -> TestOutcome:
     """The smallest p-value over all levels, times their number (the published rule)."""
     _check_resamples(asked, dyadic_levels(vector_view(asked).effective_size))
-    found = _adaptive(asked)
-    tests, sets = len(found.pvalue), 1 + asked.n_resamples
-    most = max((m for m in range(sets + 1) if tests * (m / sets) <= asked.alpha), default=0)
+    errors = _simulate(asked)
+    tests, sets = len(errors.pvalue), 1 + asked.n_resamples
+    allowed = max((m for m in range(sets + 1) if tests * (m / sets) <= asked.alpha), default=0)
     null_distribution = f"labels simulated {asked.n_resamples} times, for each of {several(tests, 'number')} of bins, corrected for multiplicity"
-    return _outcome(found, min(1.0, tests * float(found.pvalue.min())), most, null_distribution)
+    return _outcome(errors, min(1.0, tests * float(errors.pvalue.min())), allowed, null_distribution)
 
 
 @own_test("t_cal", "l2ce_interval", method="adaptive_joint", default=False, exact=True)
@@ -220,15 +219,15 @@ def _adaptive_joint(asked: TestInput) -> TestOutcome:
     the data like the simulated data sets maintains the level.
     """
     _check_resamples(asked, 1)
-    found = _adaptive(asked)
+    errors = _simulate(asked)
     sets = 1 + asked.n_resamples
-    own = tuple(np.sort(found.pvalue).tolist())
-    drawn = sorted(map(tuple, np.sort(found.pvalues, axis=1).tolist()))
-    as_small = 1 + bisect_right(drawn, own)
+    observed = tuple(np.sort(errors.pvalue).tolist())
+    simulated = sorted(map(tuple, np.sort(errors.pvalues, axis=1).tolist()))
+    as_small = 1 + bisect_right(simulated, observed)
     # The data are significant if their p-values come before those of this simulated data set.
-    last = max(m for m in range(sets + 1) if m / sets <= asked.alpha) - 1
-    most = round(drawn[last][0] * sets)
-    if own[1:] >= drawn[last][1:]:  # a tie of the smallest p-value is then not significant
-        most -= 1
-    null_distribution = f"labels simulated {asked.n_resamples} times, for all {len(own)} numbers of bins jointly"
-    return _outcome(found, as_small / sets, most, null_distribution)
+    critical = simulated[max(m for m in range(sets + 1) if m / sets <= asked.alpha) - 1]
+    allowed = round(critical[0] * sets)
+    if observed[1:] >= critical[1:]:  # a tie of the smallest p-value is then not significant
+        allowed -= 1
+    null_distribution = f"labels simulated {asked.n_resamples} times, for all {len(observed)} numbers of bins jointly"
+    return _outcome(errors, as_small / sets, allowed, null_distribution)

@@ -95,15 +95,13 @@ def beta_increments(point: Floats) -> Floats:
 def transforms(view: VectorView, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
     """Randomised probability integral transform of each label, and whether its class had probability 0."""
 
-    def below(block: Any) -> Floats:
-        before = np.cumsum(block.probs, axis=1) - block.probs
-        return np.asarray(block.expect(before) / block.probs.sum(axis=1))
+    def start_and_width(block: Any) -> Floats:
+        """The part of [0, 1] that belongs to the class: classes follow each other, each as wide as it is probable."""
+        start = block.expect(np.cumsum(block.probs, axis=1) - block.probs)
+        return np.column_stack([start, block.expect(block.probs)]) / block.probs.sum(axis=1)[:, None]
 
-    def length(block: Any) -> Floats:
-        return np.asarray(block.expect(block.probs) / block.probs.sum(axis=1))
-
-    width = view.each_row(length)
-    point = view.each_row(below) + rng.random(view.n) * width
+    start, width = view.each_row(start_and_width).T
+    point = start + rng.random(view.n) * width
     return np.clip(point, 2.0**-60, 1 - 2.0**-53), width == 0
 
 

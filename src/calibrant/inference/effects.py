@@ -156,18 +156,19 @@ def _linear_plan(case: Case) -> Plan:
         raise UndefinedMetricError(case.name, "has no variance at these scores")
     sides = {"two-sided": (1, -1), "greater": (1,), "less": (-1,)}[case.alternative]
     limit = normal_quantile(1 - case.alpha / len(sides)) * math.sqrt(v0)
-    seen = abs(shift) if case.alternative == "two-sided" else sides[0] * shift
+    # The shift in the direction of the test.
+    effect = abs(shift) if case.alternative == "two-sided" else sides[0] * shift
 
-    def found(n: int) -> float:
+    def power(n: int) -> float:
         return min(1.0, sum(_normal(side * math.sqrt(n) * shift - limit, v1) for side in sides))
 
     def rows(target: float) -> float:
-        if seen <= SLIGHT * math.sqrt(v0):
+        if effect <= SLIGHT * math.sqrt(v0):
             problem = f"has no power against this deviation ({case.alternative})"
             raise UndefinedMetricError(case.name, problem, "use ecce_mad")
-        return (max(0.0, limit + normal_quantile(target) * math.sqrt(v1)) / seen) ** 2
+        return (max(0.0, limit + normal_quantile(target) * math.sqrt(v1)) / effect) ** 2
 
-    return Plan(found, rows)
+    return Plan(power, rows)
 
 
 def _grouped_plan(case: Case) -> Plan:
@@ -176,47 +177,47 @@ def _grouped_plan(case: Case) -> Plan:
     from scipy.special import chdtri, chndtr
 
     bins = _bins_of(case)
-    each, df = bins.each, len(bins.share)
+    df = len(bins.share)
     limit = float(chdtri(df, case.alpha))
 
-    def found(n: float) -> float:
-        return 1.0 if math.isinf(each) else 1 - float(chndtr(limit, df, n * each))
+    def power(n: float) -> float:
+        return 1.0 if math.isinf(bins.noncentrality) else 1 - float(chndtr(limit, df, n * bins.noncentrality))
 
     def rows(target: float) -> float:
-        if each <= SLIGHT**2:
+        if bins.noncentrality <= SLIGHT**2:
             raise UndefinedMetricError(case.name, "has no power against this deviation: the means agree in every bin")
-        most = 1.0
-        while found(most) < target:
-            most *= 2
-        return most if most == 1 else float(brentq(lambda n: found(n) - target, most / 2, most, xtol=1e-9))
+        enough = 1.0
+        while power(enough) < target:
+            enough *= 2
+        return enough if enough == 1 else float(brentq(lambda n: power(n) - target, enough / 2, enough, xtol=1e-9))
 
-    return Plan(found, rows)
+    return Plan(power, rows)
 
 
 @dataclass(frozen=True)
 class _Bins:
-    """Shares of rows and sums of scores in the non-empty bins, and the noncentrality that each row adds."""
+    """Shares of rows and sums of scores in the non-empty bins, and the noncentrality that a row adds to the chi-square."""
 
     share: Floats
     score: Floats
-    each: float
+    noncentrality: float
 
 
 def _bins_of(case: Case) -> _Bins:
     at, options = case.at, case.metric.arguments(case.options)
-    whole = np.maximum(np.rint(at.share * 2.0**40), 1)  # shares as rows, so that the metric's own rule makes the bins
-    view = View(at.score, np.zeros(len(at.score), np.uint8), whole, "counts")
+    counts = np.maximum(np.rint(at.share * 2.0**40), 1)  # shares as rows, so that the metric's own rule makes the bins
+    view = View(at.score, np.zeros(len(at.score), np.uint8), counts, "counts")
     cell, count = options["rule"].cells(view)
     share, score, gap, exact = (
-        np.bincount(cell, at.share * part, count).astype(np.float64)
-        for part in (np.ones(len(at.score)), at.score, at.truth - at.score, at.score * (1 - at.score))
+        np.bincount(cell, at.share * values, count).astype(np.float64)
+        for values in (np.ones(len(at.score)), at.score, at.truth - at.score, at.score * (1 - at.score))
     )
     full = share > 0
     share, score, gap, exact = share[full], score[full], gap[full], exact[full]
-    spread = exact if options.get("variance") == "exact" else score * (1 - score / share)
-    sure = (spread <= SLIGHT * share) & (np.abs(gap) > SLIGHT)
-    each = math.inf if sure.any() else float(np.divide(gap**2, spread, out=np.zeros(len(gap)), where=spread > 0).sum())
-    return _Bins(share, score, each)
+    variance = exact if options.get("variance") == "exact" else score * (1 - score / share)
+    if ((variance <= SLIGHT * share) & (np.abs(gap) > SLIGHT)).any():  # certain outcomes that do not occur
+        return _Bins(share, score, math.inf)
+    return _Bins(share, score, float(np.divide(gap**2, variance, out=np.zeros(len(gap)), where=variance > 0).sum()))
 
 
 def is_too_small(case: Case, n: int) -> bool:
@@ -224,7 +225,9 @@ def is_too_small(case: Case, n: int) -> bool:
     if KNOWN_PLANS[case.name] is not _grouped_plan:
         return n * math.fsum(case.at.share * case.at.score * (1 - case.at.score)) < LEAST_VARIANCE
     bins = _bins_of(case)
-    return not math.isinf(bins.each) and bool(too_few(n * np.concatenate([bins.score, bins.share - bins.score])))
+    return not math.isinf(bins.noncentrality) and bool(
+        too_few(n * np.concatenate([bins.score, bins.share - bins.score]))
+    )
 
 
 def _product(factor: Floats, part: Floats) -> Floats:

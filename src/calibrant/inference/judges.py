@@ -12,7 +12,7 @@ from ..curves.logistic_regression import fit_logistic, rows_of
 from ..errors import ArgumentError, InputError
 from ..input.convert import as_entries, column, is_missing, numbers
 from ..input.frames import check_same_rows
-from ..util.arrays import Floats
+from ..util.arrays import Bools, Floats
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Record, number, pvalue_text
 from ..views.view import View, sigmoid
@@ -207,47 +207,49 @@ def corrected_rate(
     if score.ndim != 1 or not np.isfinite(score).all():
         raise InputError("judge", "must have one finite verdict or score for each row")
     label = _read_gold(gold, len(score))
-    known = ~np.isnan(label)
-    y, n, others = label[known], int(known.sum()), int((~known).sum())
-    values = score if method == "ppi" else _cross_fitted(score, label, folds, rng)
-    spread = float(values.var())
-    covariance = float(np.mean((y - y.mean()) * (values[known] - values[known].mean())))
-    power = 0.0
-    if others and spread > 0:
-        power = covariance / ((1 + n / others) * spread)
-        if method == "calibrated":  # a fit without information differs between folds only, which is noise
-            power = min(max(power, 0.0), 1.0)
-    residual = y - power * values[known]
-    judged = power * values[~known]
-    estimate = float(residual.mean()) + (float(judged.mean()) if others else 0.0)
+    is_gold = ~np.isnan(label)
+    y, n, unlabelled = label[is_gold], int(is_gold.sum()), int((~is_gold).sum())
+    judgement = score if method == "ppi" else _cross_fitted(score, label, folds, rng)
+    covariance = float(np.mean((y - y.mean()) * (judgement[is_gold] - judgement[is_gold].mean())))
+    power = _tuned_power(covariance, float(judgement.var()), n, unlabelled)
+    if method == "calibrated":  # a fit without information differs between folds only, which is noise
+        power = min(max(power, 0.0), 1.0)
+    residual = y - power * judgement[is_gold]
+    judged = power * judgement[~is_gold]
+    estimate = float(residual.mean()) + (float(judged.mean()) if unlabelled else 0.0)
     # One degree of freedom for the mean, and one for the weight of the judge.
     correct = n / (n - 2)
-    parts = [
-        (residual - residual.mean()) * math.sqrt(correct) / n,
-        (judged - judged.mean()) / others if others else judged,
-    ]
-    moments = Moments(
-        estimate, sum(float(np.sum(part**2)) for part in parts), sum(float(np.sum(part**3)) for part in parts), n - 1
-    )
+    parts = [(residual - residual.mean()) * math.sqrt(correct) / n]
+    if unlabelled:
+        parts.append((judged - judged.mean()) / unlabelled)
+    variance, third = (sum(float(np.sum(part**exponent)) for part in parts) for exponent in (2, 3))
+    moments = Moments(estimate, variance, third, n - 1)
     # One more label that the judge contradicts: the rarer one where it expects the other, and the other where it expects the rarer one.
     rarer, other = 1.0, power * covariance / max(min(y.mean(), 1 - y.mean()), 1 / n)
     up, down = (rarer, other) if estimate <= 0.5 else (other, rarer)
     low, high = gamma_limits(moments, level, -down / n)[0], gamma_limits(moments, level, up / n)[1]
     is_share = bool((score >= 0).all() and (score <= 1).all())
+    pvalue, test = _judge_test(score[is_gold], y) if is_share else (math.nan, "")
     return CorrectedRate(
-        float(np.clip(estimate, 0, 1)),
-        max(low, 0.0),
-        min(high, 1.0),
-        level,
-        method,
-        len(score),
-        n,
-        float(score.mean()) if is_share else math.nan,
-        float(y.mean()),
-        power,
-        *(_judge_test(score[known], y) if is_share else (math.nan, "")),
-        (correct * float(residual.var()), float(judged.var()) if others else 0.0),
+        estimate=float(np.clip(estimate, 0, 1)),
+        low=max(low, 0.0),
+        high=min(high, 1.0),
+        level=level,
+        method=method,
+        n=len(score),
+        n_gold=n,
+        judge_rate=float(score.mean()) if is_share else math.nan,
+        gold_rate=float(y.mean()),
+        power=power,
+        judge_pvalue=pvalue,
+        test=test,
+        variances=(correct * float(residual.var()), float(judged.var()) if unlabelled else 0.0),
     )
+
+
+def _tuned_power(covariance: float, variance: float, n: int, unlabelled: int) -> float:
+    """Weight of the judge with the least variance of the estimate; 0 where the judge cannot contribute."""
+    return covariance / ((1 + n / unlabelled) * variance) if unlabelled and variance > 0 else 0.0
 
 
 def _read_gold(gold: Any, rows: int) -> Floats:
@@ -271,21 +273,21 @@ def _read_gold(gold: Any, rows: int) -> Floats:
 
 def _cross_fitted(score: Floats, label: Floats, folds: int, rng: Any) -> Floats:
     """Probability of the outcome at each score, by regressions that do not use the row's own gold label; their mean without label."""
-    known = np.flatnonzero(~np.isnan(label))
+    gold = np.flatnonzero(~np.isnan(label))
     if score.std() == 0:
         return score
     design = np.column_stack([np.ones(len(score)), (score - score.mean()) / score.std()])
-    fold = generator(seed_of(rng), 0).permutation(len(known)) % folds
+    fold = generator(seed_of(rng), 0).permutation(len(gold)) % folds
     values = np.zeros(len(score))
-    for each in range(folds):
-        rows = known[fold != each]
+    for turn in range(folds):
+        rows = gold[fold != turn]
         curve = np.full(len(score), label[rows].mean())
         if np.ptp(score[rows]) > 0:
             groups = rows_of(View(np.full(len(rows), 0.5), label[rows].astype(np.uint8)))
             curve = sigmoid(design @ fit_logistic(groups, design[rows], ridge=RIDGE).coefficients)
         values += np.where(np.isnan(label), curve / folds, 0)
-        out = known[fold == each]
-        values[out] = curve[out]
+        held_out = gold[fold == turn]
+        values[held_out] = curve[held_out]
     return values
 
 
@@ -294,9 +296,10 @@ def _judge_test(score: Floats, y: Floats) -> tuple[float, str]:
     if np.isin(score, (0, 1)).all():
         from scipy.stats import binomtest
 
-        false = int(np.sum((score == 1) & (y == 0))), int(np.sum((score == 0) & (y == 1)))
-        pvalue = float(binomtest(false[0], sum(false)).pvalue) if sum(false) else 1.0
-        return pvalue, f"McNemar's test of the judge, {false[0]:,} false positives and {false[1]:,} false negatives"
+        positives, negatives = int(np.sum((score == 1) & (y == 0))), int(np.sum((score == 0) & (y == 1)))
+        errors = positives + negatives
+        pvalue = float(binomtest(positives, errors).pvalue) if errors else 1.0
+        return pvalue, f"McNemar's test of the judge, {positives:,} false positives and {negatives:,} false negatives"
     from .significance import assess
 
     return assess(y.astype(np.int64), score, metric="ecce_mad").pvalue, "Test that the judge's scores are calibrated"

@@ -242,10 +242,9 @@ def _normal(asked: TestInput) -> TestOutcome:
     if variance <= 0:
         raise UndefinedMetricError("ecmmd", "neighbouring residuals are all zero, so the variance cannot be estimated")
     unit = math.sqrt(variance / (q.k * float(size.sum())))
-    found = normal_found(
-        asked, asked.statistic / unit, in_units_of(unit), "normal with the variance estimated from neighbours"
-    )
-    return replace(found, detail={**found.detail, "variance": variance})
+    null_distribution = "normal with the variance estimated from neighbours"
+    outcome = normal_found(asked, asked.statistic / unit, in_units_of(unit), null_distribution)
+    return replace(outcome, detail={**outcome.detail, "variance": variance})
 
 
 @own_test("ecmmd", method="pseudo_labels", sides=ANY_SIDE, exact=True)
@@ -322,13 +321,13 @@ def _permutation(asked: TestInput) -> TestOutcome:
     null = []
     for start in track(range(0, asked.n_resamples, step), "batches of permutations"):
         numbers = range(start, min(start + step, asked.n_resamples))
-        dealt = [gaps[generator(asked.seed, number).permutation(len(rows))] for number in numbers]
-        null.append(_pair_sums(place, np.hstack(dealt)).reshape(len(dealt), -1).sum(axis=1))
+        permuted = [gaps[generator(asked.seed, number).permutation(len(rows))] for number in numbers]
+        null.append(_pair_sums(place, np.hstack(permuted)).reshape(len(permuted), -1).sum(axis=1))
     own = float(_pair_sums(place, gaps).sum())
     pairs = len(rows) * (len(rows) - 1)
     unit = asked.statistic / (own / pairs) if asked.options["normalised"] and own else 1.0
-    found = compared_with_draws(replace(asked, statistic=own / pairs * unit), np.concatenate(null) / pairs * unit)
-    return replace(found, null_distribution=f"{asked.n_resamples} permutations of the residuals", by_chance=None)
+    outcome = compared_with_draws(replace(asked, statistic=own / pairs * unit), np.concatenate(null) / pairs * unit)
+    return replace(outcome, null_distribution=f"{asked.n_resamples} permutations of the residuals", by_chance=None)
 
 
 def _kernel_places(asked: TestInput, view: VectorView) -> tuple[Floats, Floats]:
@@ -351,7 +350,7 @@ def _pair_sums(place: Floats, values: Floats) -> Floats:
     """For each column the sum over pairs of different rows of kernel times product."""
     from scipy.spatial.distance import cdist
 
-    found = np.zeros(values.shape[1])
+    sums = np.zeros(values.shape[1])
     for start in range(0, len(place), TILE):
         part = slice(start, start + TILE)
         for other in range(start, len(place), TILE):
@@ -360,6 +359,6 @@ def _pair_sums(place: Floats, values: Floats) -> Floats:
             np.exp(kernel, out=kernel)
             if other == start:
                 np.fill_diagonal(kernel, 0)
-            sums = np.einsum("ij,ij->j", values[part], kernel @ values[other : other + TILE])
-            found += sums if other == start else 2 * sums
-    return found
+            in_tile = np.einsum("ij,ij->j", values[part], kernel @ values[other : other + TILE])
+            sums += in_tile if other == start else 2 * in_tile
+    return sums

@@ -332,14 +332,15 @@ def _result(
 
 @dataclass(frozen=True)
 class _Study:
-    """What is anticipated of a validation study, and the information about the slope that each row adds."""
+    """What is anticipated of a validation study."""
 
     description: str
     mean_risk: float
     prevalence: float
     auroc: float
     implied_auroc: float
-    information: tuple[float, float, float]
+    slope_variance: float
+    """Variance of the calibration slope times the number of rows."""
     threshold: float | None
     sensitivity: float
     specificity: float
@@ -353,36 +354,45 @@ def _study(scores: Any, prevalence: Any, auroc: Any, threshold: Any) -> _Study:
         if value is not None and not (is_number(value) and low < value < 1):
             problem = f"must lie between {low:g} and 1; got {value!r}"
             raise ArgumentError(argument, problem, f"for example {0.8 if argument == 'auroc' else 0.1}")
-    x, share, description = _linear_predictor(scores, prevalence, auroc, threshold)
-    risk, weight = expit(x), share * expit(x) * expit(-x)
+    x, share = _linear_predictor(scores, prevalence, auroc, threshold)
+    description = "recorded risks" if scores is not None else "linear predictor normal among events and non-events"
+    if isinstance(scores, tuple):
+        description = f"risks from Beta({scores[0]:g}, {scores[1]:g})"
+    risk = expit(x)
     mean_risk = math.fsum(share * risk)
-    yes, no = share * risk / mean_risk, share * (1 - risk) / (1 - mean_risk)
+    # Shares of the nodes among events and among non-events.
+    event, other = share * risk / mean_risk, share * (1 - risk) / (1 - mean_risk)
     above = risk >= (threshold if threshold is not None else 0.5)
-    implied = math.fsum(yes * (np.cumsum(no) - no / 2))
+    implied_auroc = math.fsum(event * (np.cumsum(other) - other / 2))
     return _Study(
-        description,
-        mean_risk,
-        mean_risk if prevalence is None else float(prevalence),
-        implied if auroc is None else float(auroc),
-        implied,
-        (math.fsum(weight), math.fsum(weight * x), math.fsum(weight * x * x)),
-        threshold,
-        math.fsum(yes[above]),
-        math.fsum(no[~above]),
+        description=description,
+        mean_risk=mean_risk,
+        prevalence=mean_risk if prevalence is None else float(prevalence),
+        auroc=implied_auroc if auroc is None else float(auroc),
+        implied_auroc=implied_auroc,
+        slope_variance=_slope_variance(x, share * risk * expit(-x)),
+        threshold=threshold,
+        sensitivity=math.fsum(event[above]),
+        specificity=math.fsum(other[~above]),
     )
 
 
-def _linear_predictor(scores: Any, prevalence: Any, auroc: Any, threshold: Any) -> tuple[Floats, Floats, str]:
-    """Nodes of the distribution of the linear predictor in increasing order, their shares, and a description."""
+def _slope_variance(x: Floats, weight: Floats) -> float:
+    """Inverse of the Fisher information of one row about the slope of a logistic line; infinite if all `x` are equal."""
+    i00, i01, i11 = math.fsum(weight), math.fsum(weight * x), math.fsum(weight * x * x)
+    determinant = i00 * i11 - i01 * i01
+    return i00 / determinant if determinant > 1e-12 * i00 * i11 else math.inf
+
+
+def _linear_predictor(scores: Any, prevalence: Any, auroc: Any, threshold: Any) -> tuple[Floats, Floats]:
+    """Nodes of the distribution of the linear predictor in increasing order, and their shares."""
     cuts = [] if threshold is None else [float(threshold)]
     if scores is not None:
         nodes = nodes_of(scores, as_warp(lambda s: s), cuts)
-        if isinstance(scores, tuple):
-            return nodes.log_odds, nodes.share, f"risks from Beta({scores[0]:g}, {scores[1]:g})"
-        if not np.isfinite(nodes.log_odds).all():
+        if not isinstance(scores, tuple) and not np.isfinite(nodes.log_odds).all():
             problem = "holds risks of exactly 0 or 1, whose log-odds are infinite"
             raise ArgumentError("scores", problem, "clip them, for example to 0.001")
-        return nodes.log_odds, nodes.share, "recorded risks"
+        return nodes.log_odds, nodes.share
     if prevalence is None or auroc is None:
         problem = f"is missing, and so is {'prevalence' if prevalence is None else 'auroc'}"
         raise ArgumentError("scores", problem, "give the distribution of the risks, or prevalence and auroc")
@@ -390,7 +400,7 @@ def _linear_predictor(scores: Any, prevalence: Any, auroc: Any, threshold: Any) 
     middle = math.log(prevalence / (1 - prevalence))
     parts = ((prevalence, middle + variance / 2), (1 - prevalence, middle - variance / 2))
     cuts = [math.log(cut / (1 - cut)) for cut in cuts]
-    return *_normal_nodes(parts, math.sqrt(variance), cuts), "linear predictor normal among events and non-events"
+    return _normal_nodes(parts, math.sqrt(variance), cuts)
 
 
 def _normal_nodes(
@@ -442,22 +452,17 @@ def _measures(study: _Study) -> dict[str, _Measure]:
         """A measure whose variance is `each` over the number of rows."""
         return _Measure(name, value, lambda n: each / n, lambda variance: each / variance, is_log)
 
-    i00, i01, i11 = study.information
-    determinant = i00 * i11 - i01 * i01
-    of_slope = i00 / determinant if determinant > 1e-12 * i00 * i11 else math.inf
     scale = c * (1 - c) / (rate * (1 - rate))
     part = (1 - c) / (2 - c) + c / (1 + c)
+    half = scale * part / 2
     measures = [
         mean("O/E", 1.0, (1 - rate) / rate, is_log=True),
-        mean("calibration slope", 1.0, of_slope),
+        mean("calibration slope", 1.0, study.slope_variance),
         _Measure(
             "C statistic",
             c,
             lambda n: scale * (1 - part + part * n / 2) / n**2,
-            lambda variance: (
-                (scale * part / 2 + math.sqrt((scale * part / 2) ** 2 + 4 * variance * scale * (1 - part)))
-                / (2 * variance)
-            ),
+            lambda variance: (half + math.sqrt(half**2 + 4 * variance * scale * (1 - part))) / (2 * variance),
         ),
     ]
     if study.threshold is not None:

@@ -82,9 +82,9 @@ def minus_log(value: Floats) -> Floats:
         series *= rest
     series += 1
     series *= rest
-    found = _LOG_INVERSE[place] - series
-    found -= exponent * LN2
-    return np.where(value > 0, found, 0.0)
+    minus_logs = _LOG_INVERSE[place] - series
+    minus_logs -= exponent * LN2
+    return np.where(value > 0, minus_logs, 0.0)
 
 
 def row_sums(probs: Array, labels: Array) -> RowSums:

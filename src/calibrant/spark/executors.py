@@ -11,11 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from .. import errors
-from ..errors import (
-    CalibrantError,
-    ShapeError,
-    keep_alternatives,
-)
+from ..errors import CalibrantError, ShapeError, keep_alternatives
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator, ContextCalibrator
 from ..recalibration.persistence import from_text
@@ -83,14 +79,14 @@ class Partial:
         import pyarrow as pa
 
         state = None if self.sketches is None else self.sketches.to_bytes()
-        said = None
+        error = None
         if self.error is not None:
             e = self.error
-            said = json.dumps([type(e).__name__, e.argument, e.problem, e.remedy, e.row, e.column, e.count, e.source])
+            error = json.dumps([type(e).__name__, e.argument, e.problem, e.remedy, e.row, e.column, e.count, e.source])
         columns = [
             pa.array([self.partition], pa.int32()),
             pa.array([state], pa.binary()),
-            pa.array([said], pa.string()),
+            pa.array([error], pa.string()),
         ]
         return pa.RecordBatch.from_arrays(columns, names=["partition", "state", "error"])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -41,11 +42,9 @@ def _bases() -> tuple[type, ...]:
     """The callbacks of the packages that are in use, or of the first that is installed."""
     callbacks = [sys.modules[name].Callback for name in PACKAGES if hasattr(sys.modules.get(name), "Callback")]
     for name in PACKAGES:
-        if not callbacks:
-            try:
+        with suppress(ImportError):
+            if not callbacks:
                 callbacks.append(import_module(name).Callback)
-            except ImportError:
-                continue
     return tuple(callbacks)
 
 
@@ -126,14 +125,14 @@ class CalibrationCallback(Base):
         self.temperature, self.diagram, self.ignore_index = temperature, diagram, ignore_index
         self.values: dict[str, float] = {}
         self.temperature_module: TemperatureModule | None = None
-        self._collection(2)  # unknown names are reported now, not after an epoch
-        self._start()
+        self._create_metrics(2)  # unknown names are reported now, not after an epoch
+        self._reset()
 
-    def _start(self) -> None:
+    def _reset(self) -> None:
         self._sums: MetricCollection | None = None
         self._kept: list[tuple[Tensor, Tensor]] = []
 
-    def _collection(self, classes: int) -> MetricCollection:
+    def _create_metrics(self, classes: int) -> MetricCollection:
         """Empty metrics, for a number of classes, which is 1 for one event."""
         number = None if classes == 1 else classes
         options: dict[str, Any] = {"input": "logit", "ignore_index": self.ignore_index}
@@ -141,7 +140,7 @@ class CalibrationCallback(Base):
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Forget the rows of the last validation."""
-        self._start()
+        self._reset()
 
     def on_validation_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
@@ -154,67 +153,71 @@ class CalibrationCallback(Base):
         if logits.ndim == 2 and logits.shape[1] == 1:  # one event
             logits, labels = logits[:, 0], labels[:, 0] if labels.ndim == 2 else labels
         if self._sums is None:
-            self._sums = self._collection(1 if logits.ndim == 1 else logits.shape[1])
+            self._sums = self._create_metrics(1 if logits.ndim == 1 else logits.shape[1])
             self._sums.to(logits.device)
         self._sums.update(logits, labels)
         if self.temperature:
-            self._keep(logits, labels)
+            self._keep_rows(logits, labels)
 
-    def _keep(self, logits: Tensor, labels: Tensor) -> None:
+    def _keep_rows(self, logits: Tensor, labels: Tensor) -> None:
         if logits.ndim == 1:
             logits = torch.stack([torch.zeros_like(logits), logits], dim=1)
         logits = logits.movedim(1, -1).flatten(0, -2).float().cpu()
         labels = labels.detach().reshape(-1).cpu().long()
         if self.ignore_index is not None:
-            here = labels != self.ignore_index
-            logits, labels = logits[here], labels[here]
+            is_used = labels != self.ignore_index
+            logits, labels = logits[is_used], labels[is_used]
         self._kept.append((logits, labels))
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Compute and log."""
         if trainer.sanity_checking:
             return
-        if self._sums is None:  # a process without rows adds none, but all must take part
-            classes = [number for number in _gather(None) if number is not None]
-            self._sums = self._collection(classes[0]) if classes else None
-        else:
-            first = next(iter(self._sums.values()))
-            _gather(first.num_classes or 1)
-        if self._sums is None:
+        metrics = self._metrics_of_all()
+        if metrics is None:
             return
         # A process must not be left waiting for one that found invalid rows: their counts are added like all others.
         try:
-            values = {self.prefix + name: float(value) for name, value in self._sums.compute().items()}
+            self.values = {self.prefix + name: float(value) for name, value in metrics.compute().items()}
         except UndefinedMetricError as error:  # on every process: of the rows of all; training goes on
             self.values, self.temperature_module = {}, None
-            self._start()
+            self._reset()
             problem = "all rows are labelled ignore_index" if error.problem == "no rows were added" else str(error)
             warn_caller(f"CalibrationCallback logs nothing for this validation: {problem}")
             return
-        content = Content(numbers={})
         if self.temperature:
             self.temperature_module = self._fitted()
-            values[f"{self.prefix}temperature"] = float(self.temperature_module.temperature)
-        if self.diagram:
-            shown: Any = self._sums[str(next(iter(self.metrics)))]
-            sketch = shown.sketch()
-            if trainer.is_global_zero:
-                content.pictures[f"{self.prefix}reliability_diagram"] = reliability_diagram(sketch)._picture("png")
-        self.values = values
+            self.values[f"{self.prefix}temperature"] = float(self.temperature_module.temperature)
         # The same on every process; averaging them avoids a warning.
-        place = {
-            "dtype": torch.float32 if pl_module.device.type == "mps" else torch.float64,
-            "device": pl_module.device,
+        dtype = torch.float32 if pl_module.device.type == "mps" else torch.float64
+        logged = {
+            name: torch.tensor(value, dtype=dtype, device=pl_module.device) for name, value in self.values.items()
         }
-        logged = {name: torch.tensor(value, **place) for name, value in values.items()}
         pl_module.log_dict(logged, on_step=False, on_epoch=True, sync_dist=trainer.world_size > 1)
-        if trainer.is_global_zero and content.pictures:
-            # The step under which Lightning logs the metrics.
-            loop = getattr(trainer.fit_loop, "epoch_loop", None)
-            step = getattr(loop, "_batches_that_stepped", trainer.global_step)
-            for logger in trainer.loggers:
-                _write(content, logger, step)
-        self._start()
+        if self.diagram:
+            self._write_diagram(metrics[str(next(iter(self.metrics)))], trainer)
+        self._reset()
+
+    def _metrics_of_all(self) -> MetricCollection | None:
+        """The metrics, created for a process without rows too, since all must take part; None if no process has rows."""
+        if self._sums is not None:
+            first: Any = next(iter(self._sums.values()))
+            _gather(first.num_classes or 1)
+            return self._sums
+        classes = [number for number in _gather(None) if number is not None]
+        return self._create_metrics(classes[0]) if classes else None
+
+    def _write_diagram(self, metric: Any, trainer: Any) -> None:
+        sketch = metric.sketch()  # of the rows of all processes, each of which must call it
+        if not trainer.is_global_zero:
+            return
+        picture = reliability_diagram(sketch)._picture("png")
+        content = Content(numbers={}, pictures={f"{self.prefix}reliability_diagram": picture})
+        # The step under which Lightning logs the metrics.
+        loop = getattr(trainer.fit_loop, "epoch_loop", None)
+        step = getattr(loop, "_batches_that_stepped", trainer.global_step)
+        for logger in trainer.loggers:
+            _write(content, logger, step)
 
     def _fitted(self) -> TemperatureModule:
         parts = [part for parts in _gather(self._kept) for part in parts]

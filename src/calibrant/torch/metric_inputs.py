@@ -114,15 +114,15 @@ def check_lenses(lenses: Iterable[str] | str | None, num_classes: int | None) ->
 def fault_error(faults: list[int], first: int, input: str) -> CalibrantError:
     """The error for invalid rows."""
     _, nan, outside, wrong_sum, label, group = faults
-    found = {
+    counts = {
         "with NaN": nan,
         "with entries outside [0, 1]": outside,
         "with a sum other than 1": wrong_sum,
         "with an unknown class as label": label,
         "with an unknown group": group,
     }
-    total = sum(found.values())
-    causes = ", ".join(f"{count} {cause}" for cause, count in found.items() if count)
+    total = sum(counts.values())
+    causes = ", ".join(f"{count} {cause}" for cause, count in counts.items() if count)
     problem = f"{total} invalid {'row' if total == 1 else 'rows'} ({causes})"
     if first == NEVER:
         problem += ", on another process or from merge_state"

@@ -241,11 +241,10 @@ def _rows(deep: bool) -> list[Reference]:
             if row.kind not in QUICK:
                 slow.setdefault((row.kind, row.topic), []).append(row)
         # In turn the first and the second, which have two and four classes.
-        kept = {some[index % len(some)].id for index, some in enumerate(slow.values())}
-        stored = [row for row in stored if row.kind in QUICK or row.id in kept]
+        sampled = {alike[index % len(alike)].id for index, alike in enumerate(slow.values())}
+        stored = [row for row in stored if row.kind in QUICK or row.id in sampled]
     outside = [row for group in GROUPS if group != "stored" for row in load(group)]
-    rows = [*outside, *stored, *identities(spark=deep)]
-    return rows
+    return [*outside, *stored, *identities(spark=deep)]
 
 
 def _row(check: Compared) -> dict[str, Any]:

@@ -76,9 +76,9 @@ def read_scores(
     by: str | None,
     group: Group | None,
     classes: Sequence[Any] | None,
-    first: int | None,
+    sampled: int | None,
 ) -> Scores:
-    """Labels and probabilities as SQL expressions; the `first` labels of a text file, or all, show what they are."""
+    """Labels and probabilities as SQL expressions; the first labels of a text file, `sampled` of them or all, show what they are."""
     named = prob if prob is None or isinstance(prob, str) else ",".join(prob)
     label, names = find_columns(rows.names, Columns(label=label, prob=named, by=by), dashes="")
     of_columns = class_names(names, prob if isinstance(prob, str) else "") if len(names) > 1 else None
@@ -88,37 +88,37 @@ def read_scores(
         check_class_order(classes, of_columns)
     probs, types = _probabilities(rows, names)
     k = max(2, len(probs))
-    value, type = _label(rows, label, first)
-    if classes is None and len(probs) == 1 and type == "VARCHAR":
-        classes = _two_classes(rows, label, first)
-    coded = _classes(type, classes, of_columns, k)
-    if len(coded) != k:
-        raise ArgumentError("classes", f"has {len(coded)} names for {k} classes")
+    label_sql, label_type = _label(rows, label, sampled)
+    if classes is None and len(probs) == 1 and label_type == "VARCHAR":
+        classes = _two_classes(rows, label, sampled)
+    labels = _class_labels(label_type, classes, of_columns, k)
+    if len(labels) != k:
+        raise ArgumentError("classes", f"has {len(labels)} names for {k} classes")
     exact = SUM_TOLERANCE["float32" if "FLOAT" in types else "float64"]
     tolerance = 1e-3 * rounding_of(k) if rows.printed else exact
-    code = label_code(value, type, coded)
+    code = label_code(label_sql, label_type, labels)
     number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
-    return Scores(rows.sql, code, probs, group, coded, tolerance, number, label, tuple(names))
+    return Scores(rows.sql, code, probs, group, labels, tolerance, number, label, tuple(names))
 
 
-def _label(rows: Rows, name: str, first: int | None) -> tuple[str, str]:
+def _label(rows: Rows, name: str, sampled: int | None) -> tuple[str, str]:
     """The label as SQL, and its type, which for text is that of its values."""
-    value, type = quoted(name), rows.types[name]
+    column, type = quoted(name), rows.types[name]
     if type.endswith(("]", ")")) and not type.startswith(("DECIMAL", "ENUM")):
         raise LabelError("label", f"expected one value for each row, got a column of type {type}")
     if not re.fullmatch(rf"{NUMBERS}|VARCHAR|ENUM.*", type):
         raise LabelError("label", f"expected numbers, text or truth values, got a column of type {type}")
-    of_values = rows.value_types([name], first).get(name) if rows.printed and type == "VARCHAR" else None
+    of_values = rows.value_types([name], sampled).get(name) if rows.printed and type == "VARCHAR" else None
     if of_values == "BOOLEAN":
-        return f"CASE lower({value}) WHEN 'true' THEN true WHEN 'false' THEN false END", "BOOLEAN"
+        return f"CASE lower({column}) WHEN 'true' THEN true WHEN 'false' THEN false END", "BOOLEAN"
     if of_values in ("BIGINT", "DOUBLE"):
         return text_value(name, "DOUBLE"), "DOUBLE"
-    return value, type
+    return column, type
 
 
-def _two_classes(rows: Rows, label: str, first: int | None) -> list[str] | None:
+def _two_classes(rows: Rows, label: str, sampled: int | None) -> list[str] | None:
     """The names of two classes, the positive one last, if the labels indicate it; otherwise None."""
-    limit = "" if first is None else f"LIMIT {first}"
+    limit = "" if sampled is None else f"LIMIT {sampled}"
     some = f"SELECT {quoted(label)} AS label FROM {rows.sql} {limit}"  # noqa: S608 - quoted
     query = f"SELECT DISTINCT label FROM ({some}) WHERE label IS NOT NULL"  # noqa: S608 - quoted
     named = f"{query} AND NOT {NO_VALUE.format('label')} LIMIT 3"
@@ -131,15 +131,17 @@ def _two_classes(rows: Rows, label: str, first: int | None) -> list[str] | None:
     return None if place is None else [seen[1 - place], seen[place]]
 
 
-def _classes(label: str, classes: Sequence[Any] | None, of_columns: list[Any] | None, k: int) -> tuple[Any, ...]:
+def _class_labels(
+    label_type: str, classes: Sequence[Any] | None, of_columns: list[Any] | None, k: int
+) -> tuple[Any, ...]:
     """The classes of the option, or those that the columns are named after; 0, 1, ... if the labels are of a type that cannot match those names."""
-    text = label == "VARCHAR" or label.startswith("ENUM")
-    named: list[Any] = list(range(k)) if classes is None and of_columns is None else list(classes or of_columns or ())
-    if label == "BOOLEAN" and as_booleans(named) is not None:
-        return tuple(named)  # which label_code reads as booleans
-    if classes is None and not text and any(isinstance(name, str) for name in named):
-        named = list(range(k))
-    return tuple(str(name) for name in named) if text else tuple(named)
+    is_text = label_type == "VARCHAR" or label_type.startswith("ENUM")
+    names: list[Any] = list(range(k)) if classes is None and of_columns is None else list(classes or of_columns or ())
+    if label_type == "BOOLEAN" and as_booleans(names) is not None:
+        return tuple(names)  # which label_code reads as booleans
+    if classes is None and not is_text and any(isinstance(name, str) for name in names):
+        names = list(range(k))
+    return tuple(str(name) for name in names) if is_text else tuple(names)
 
 
 def _probabilities(rows: Rows, names: list[str]) -> tuple[tuple[str, ...], set[str]]:
@@ -176,19 +178,20 @@ def _entries(rows: Rows, name: str) -> tuple[tuple[str, ...], set[str]]:
 def _is_absent(rows: Rows, scores: Scores) -> dict[str, str]:
     """The SQL condition for a missing value of each column."""
     written = f"CAST({quoted(scores.name)} AS VARCHAR)"
-    named = ", ".join(text(str(name)) for name in scores.classes)
+    quoted_classes = ", ".join(text(str(name)) for name in scores.classes)
     conditions = {
         # A text such as NA is not missing if it is the name of a class.
-        scores.name: f"coalesce({NO_VALUE.format(written)} AND {written} NOT IN ({named}), true)"
+        scores.name: f"coalesce({NO_VALUE.format(written)} AND {written} NOT IN ({quoted_classes}), true)"
     }
-    for name, column, value in scores.entries:
-        number = f"CAST({value} AS DOUBLE)"
+    for entry in scores.entries:
+        column, number = quoted(entry.column), f"CAST({entry.sql} AS DOUBLE)"
         absent = f"coalesce(isnan({number}), true)"
-        if rows.types[column] == "VARCHAR":  # text that is neither a number nor missing is invalid
-            none = f"{NO_VALUE.format(quoted(column))} OR lower(trim({quoted(column)})) = 'none'"
-            none += f" OR ({number} IS NULL AND contains(lower({quoted(column)}), 'n'))" if name != column else ""
+        if rows.types[entry.column] == "VARCHAR":  # text that is neither a number nor missing is invalid
+            none = f"{NO_VALUE.format(column)} OR lower(trim({column})) = 'none'"
+            none += f" OR ({number} IS NULL AND contains(lower({column}), 'n'))" if entry.is_in_list else ""
             absent = f"coalesce({none} OR coalesce(isnan({number}), false), true)"
-        conditions[column] = f"{conditions[column]} OR {absent}" if column in conditions else absent
+        known = conditions.get(entry.column)
+        conditions[entry.column] = absent if known is None else f"{known} OR {absent}"
     if scores.group is not None:
         conditions[scores.group.name] = f"{scores.group.sql} IS NULL"
     return conditions
@@ -225,27 +228,29 @@ def locate_error(rows: Rows, scores: Scores) -> CalibrantError | None:
     """The error for the first invalid row, with its location."""
     file = "''" if rows.kind == "duckdb" else quoted(FILE)
     written = [f"CAST({quoted(name)} AS VARCHAR)" for name in (scores.name, *scores.columns_read)]
-    more = f"{file} AS place, {rows.row_number} AS number, [{', '.join(written)}] AS written, "
-    query = f"SELECT * FROM {scores.columns(more=more)} WHERE {bad_rows(scores)} LIMIT 1"  # noqa: S608 - quoted names
+    location = f"{file} AS file, {rows.row_number} AS number, [{', '.join(written)}] AS written, "
+    probs = ", ".join(f"p{place}" for place in range(len(scores.probs)))
+    has_group = "true" if scores.group is None else '"group" IS NOT NULL'
+    columns = f"file, number, written, label, [{probs}], {has_group}"
+    query = f"SELECT {columns} FROM {scores.columns(more=location)} WHERE {bad_rows(scores)} LIMIT 1"  # noqa: S608 - quoted names
     rows.connection.execute("SET preserve_insertion_order = true")  # the first is the first in the file
-    first = rows.connection.execute(query).fetchone()
-    if first is None:
+    row = rows.connection.execute(query).fetchone()
+    if row is None:
         return None
-    place, number, (label_text, *texts), label, *rest = first
-    values = rest[: len(scores.probs)]
-    where: dict[str, Any] = {"row": number, "source": original_of(place) if place else ""}
-    texts_read = dict(zip(scores.columns_read, texts, strict=True))
-    for (name, column, _), value in zip(scores.entries, values, strict=True):
-        is_text = value is None and rows.types[column] == "VARCHAR" and not is_missing_text(texts_read[column] or "")
-        if is_text and not (name != column and "n" in texts_read[column].lower()):  # a list may have a null
-            problem = f"expected numbers in {quoted(column)}, got the text {texts_read[column][:40]!r}"
+    file, number, (label_text, *texts), label, values, is_grouped = row
+    where: dict[str, Any] = {"row": number, "source": original_of(file) if file else ""}
+    text_of = dict(zip(scores.columns_read, texts, strict=True))
+    for entry, value in zip(scores.entries, values, strict=True):
+        written_as = text_of[entry.column] or ""
+        is_text = value is None and rows.types[entry.column] == "VARCHAR" and not is_missing_text(written_as)
+        if is_text and not (entry.is_in_list and "n" in written_as.lower()):  # a list may have a null
+            problem = f"expected numbers in {quoted(entry.column)}, got the text {written_as[:40]!r}"
             return ProbabilityError("prob", problem, **where)
-    absent = [value is None or math.isnan(value) for value in values]
-    if any(absent) or label_text is None or (scores.group is not None and rest[-1] is None):
+    if label_text is None or not is_grouped or any(value is None or math.isnan(value) for value in values):
         return _missing_error(rows, scores, where)
-    for (name, _, _), value in zip(scores.entries, values, strict=True):
+    for entry, value in zip(scores.entries, values, strict=True):
         if not 0 <= value <= 1:
-            problem = f"probabilities must be in [0, 1]; got {value:g} in {quoted(name)}"
+            problem = f"probabilities must be in [0, 1]; got {value:g} in {quoted(entry.name)}"
             return ProbabilityError("prob", problem, SKIP, **where)
     if label is None or not 0 <= label < scores.k:
         is_name = label_text in map(str, scores.classes) or label_text.strip().lower() == "none"

@@ -14,6 +14,19 @@ class Group(NamedTuple):
     name: str
 
 
+class Entry(NamedTuple):
+    """A probability of a row: what it is called in messages, its column, and its SQL expression."""
+
+    name: str
+    column: str
+    sql: str
+
+    @property
+    def is_in_list(self) -> bool:
+        """Whether the column holds lists, of which this is one entry."""
+        return self.name != self.column
+
+
 class Scores(NamedTuple):
     """SQL expressions of a row: the index of its label, its probabilities, its group."""
 
@@ -38,12 +51,12 @@ class Scores(NamedTuple):
         return max(2, len(self.probs))
 
     @property
-    def entries(self) -> list[tuple[str, str, str]]:
-        """Each probability: what it is called in messages, its column, and its SQL expression."""
+    def entries(self) -> list[Entry]:
+        """The probabilities of a row."""
         if len(self.columns_read) == len(self.probs):
-            return list(zip(self.columns_read, self.columns_read, self.probs, strict=True))
-        (only,) = self.columns_read
-        return [(f"{only}[{place}]", only, value) for place, value in enumerate(self.probs, 1)]
+            return list(map(Entry, self.columns_read, self.columns_read, self.probs))
+        (column,) = self.columns_read
+        return [Entry(f"{column}[{place}]", column, sql) for place, sql in enumerate(self.probs, 1)]
 
     def columns(self, number: str = "DOUBLE", more: str = "") -> str:
         """The table with the columns `more`, label, p0, p1, ... and group."""
