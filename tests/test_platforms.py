@@ -1,9 +1,10 @@
 """macOS and Windows, as far as Linux can tell: names that only POSIX has stand in guarded places, and commands work without them."""
 
 import ast
-import functools
+import itertools
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -36,11 +37,13 @@ GUARDED = {
 }
 
 
-@functools.cache
-def sources() -> dict[Path, tuple[str, ast.Module]]:
-    """Text and tree of every file of the package."""
-    texts = {path: path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
-    return {path: (text, ast.parse(text)) for path, text in texts.items()}
+def sources(*names: str) -> Iterator[tuple[Path, str, ast.Module]]:
+    """Path, text and tree of every file of the package where one of the names stands."""
+    named = re.compile(rf"\b({'|'.join(names)})\b")
+    for path in ROOT.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if named.search(text):
+            yield path, text, ast.parse(text)
 
 
 def posix_names(tree: ast.AST) -> Iterator[str]:
@@ -58,7 +61,7 @@ def posix_names(tree: ast.AST) -> Iterator[str]:
 
 def test_names_of_posix_alone_are_guarded() -> None:
     found = {}
-    for path, (_, tree) in sources().items():
+    for path, _, tree in sources(*MODULES, *itertools.chain(*POSIX.values())):
         if names := set(posix_names(tree)):
             found[path.relative_to(ROOT).as_posix()] = names
     assert found == GUARDED
@@ -79,7 +82,7 @@ def text_calls(tree: ast.AST) -> Iterator[tuple[str, set[str | None]]]:
 
 def test_text_files_have_an_encoding_and_written_ones_their_line_ends() -> None:
     """Windows would read and write the code page, and write CRLF."""
-    for path, (text, tree) in sources().items():
+    for path, text, tree in sources("read_text", "write_text", "open"):
         for name, keywords in text_calls(tree):
             if "tomllib" not in text or name != "read_text":
                 assert "encoding" in keywords, path
