@@ -147,6 +147,15 @@ def postgres() -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def quick_intervals() -> Iterator[None]:
+    """Limits by inversion of a test come from few sets of labels; with as many as users have, they take most of the time of a summary."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("calibrant.inference.inversion.FEWEST_SETS", 3)
+        patch.setattr("calibrant.inference.inversion.SHARE_OF_SETS", 1 << 30)
+        yield
+
+
 @pytest.fixture
 def quick_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows of monitors have too few resamples for an interval of the ECE, which takes most of the time of a status."""
