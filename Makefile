@@ -2,6 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# pip would write the bytecode on one core, that of the packages' own tests too; `compileall` does it on all cores, and passes over what is
+# written for a later Python.
+QUICKLY := -q --no-compile
+COMPILE := -W ignore -m compileall -qq -j 0 -x '/tests?/'
 
 # Bytecode is written: else each worker, and each process that a check or a test starts, compiles the package anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -56,7 +60,8 @@ test-minimal: $(VENV)-minimal/.ready
 
 $(VENV)-minimal/.ready: pyproject.toml src/calibrant/util/version.py tests/minimal.txt
 	$(PYTHON) -m venv $(VENV)-minimal
-	$(VENV)-minimal/bin/pip install -q -r tests/minimal.txt pytest hypothesis -e .
+	$(VENV)-minimal/bin/pip install $(QUICKLY) -r tests/minimal.txt pytest hypothesis -e .
+	$(VENV)-minimal/bin/python $(COMPILE) $(VENV)-minimal/lib || true
 	touch $@
 
 # The PyTorch tests on a CUDA device, in an environment that has one.
@@ -120,10 +125,19 @@ $(VENV)/.core: pyproject.toml src/calibrant/util/version.py | $(BIN)/python
 	$(BIN)/pip install -q -e .
 	touch $@
 
-# torch first and by version: a later package that asks for it must not bring a build with GPU libraries.
-$(VENV)/.dev: pyproject.toml src/calibrant/util/version.py | $(BIN)/python
-	$(BIN)/pip install -q torch==2.13.0
-	$(BIN)/pip install -q -e ".[dev]"
+# torch first and by version: a later package that asks for it must not bring a build with GPU libraries. PySpark is built from its
+# source distribution, which takes as long, so that `make -j` does both at once.
+$(VENV)/.torch: | $(BIN)/python
+	$(BIN)/pip install $(QUICKLY) torch==2.13.0
+	touch $@
+
+$(VENV)/.spark: | $(BIN)/python
+	$(BIN)/pip install $(QUICKLY) --no-deps "pyspark>=4.0"
+	touch $@
+
+$(VENV)/.dev: pyproject.toml src/calibrant/util/version.py $(VENV)/.torch $(VENV)/.spark
+	$(BIN)/pip install $(QUICKLY) -e ".[dev]"
+	$(BIN)/python $(COMPILE) $(VENV)/lib || true
 	touch $@ $(VENV)/.core
 
 $(VENV)/.docs: $(VENV)/.dev

@@ -95,9 +95,11 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_finish() -> None:
-    # What collection made stays to the end: the garbage collector need not walk over 20 000 tests again and again.
+    # What collection made stays to the end: the garbage collector need not walk over 20 000 tests again and again. It also comes less often
+    # than for a process whose memory counts.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def pytest_unconfigure() -> None:
@@ -143,6 +145,15 @@ def postgres() -> Iterator[Server]:
     """A real PostgreSQL server; a test that needs it is skipped where it cannot be started."""
     with running_server() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def quick_intervals() -> Iterator[None]:
+    """Limits by inversion of a test come from few sets of labels; with as many as users have, they take most of the time of a summary."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("calibrant.inference.inversion.FEWEST_SETS", 3)
+        patch.setattr("calibrant.inference.inversion.SHARE_OF_SETS", 1 << 30)
+        yield
 
 
 @pytest.fixture

@@ -143,6 +143,7 @@ def test_stated_confidence(tmp_path: Path) -> None:
     assert figure(r'"90%" becomes (\d+)%', text) < 85
 
 
+@pytest.mark.deep
 def test_recalibrate_digits(tmp_path: Path) -> None:
     text = run_alone(tmp_path, "recalibrate_digits")
     assert "selected by cross-validation on 698 rows" in text

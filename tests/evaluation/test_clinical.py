@@ -14,6 +14,7 @@ from calibrant.clinical.summary_intervals import influences, standard_error
 from calibrant.errors import ArgumentError, HardPredictionsWarning
 from tests.calling import call, raises
 
+pytestmark = pytest.mark.usefixtures("quick_intervals")
 # Distances of the curve are without an interval where a test is not about theirs: nothing else is resampled.
 FAST: dict[str, Any] = {"level": 0.5, "n_resamples": 0}
 DRAWN: dict[str, Any] = {"level": 0.5, "n_resamples": 20}

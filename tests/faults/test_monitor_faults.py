@@ -21,7 +21,7 @@ from calibrant.monitoring import databases, store
 from calibrant.monitoring.databases import Sqlite
 from calibrant.monitoring.monitor import Monitor
 from calibrant.reporting.timeline import write_timeline
-from tests.calling import AS_OWNER, Run, needs_permissions
+from tests.calling import AS_OWNER, IN_TURN, Run, check_refusal, needs_permissions
 from tests.postgres import Server
 
 pytestmark = pytest.mark.usefixtures("quick_windows")
@@ -504,21 +504,21 @@ def test_read_only_folder(tmp_path: Path) -> None:
     Monitor.create(tmp_path / "watch.db", reference=(YES, SCORE), every="1d").update(YES, SCORE, when="2026-01-05")
     (tmp_path / "reference.csv").write_text("y,p,t\n0,0.2,2026-01-06\n1,0.8,2026-01-06\n")
     files = sorted(tmp_path.iterdir())
-    calibrant = (*AS_OWNER, sys.executable, "-m", "calibrant", "monitor")
-
-    def run(*command: str) -> tuple[int, str]:
-        done = subprocess.run([*calibrant, *command], cwd=tmp_path, capture_output=True, text=True, check=False)
-        return done.returncode, done.stderr
-
+    commands = [
+        ["monitor", "init", "new.db", "--reference", "reference.csv", "--every", "1d"],
+        ["monitor", "update", "watch.db", "reference.csv", "--time", "t"],
+        ["monitor", "status", "watch.db", "--fail-on-alarm", "never"],
+    ]
     tmp_path.chmod(0o500)
     try:
-        code, error = run("init", "new.db", "--reference", "reference.csv", "--every", "1d")
-        assert (code, error.count("\n"), "new.db: cannot be opened" in error) == (2, 1, True), error
-        code, error = run("update", "watch.db", "reference.csv", "--time", "t")
-        assert (code, error.count("\n"), error[:16]) == (2, 1, "error: watch.db:"), error
-        assert run("status", "watch.db", "--fail-on-alarm", "never") == (0, "")
+        process = [*AS_OWNER, sys.executable, "-c", IN_TURN, json.dumps(commands)]
+        done = subprocess.run(process, cwd=tmp_path, capture_output=True, text=True, check=True)
     finally:
         tmp_path.chmod(0o700)
+    made, updated, (code, _, error) = json.loads(done.stdout)
+    check_refusal(made, "new.db: cannot be opened")
+    check_refusal(updated, "error: watch.db:")
+    assert (code, error) == (0, "")
     assert sorted(tmp_path.iterdir()) == files
 
 

@@ -1,12 +1,14 @@
 """Each public function against its definition written out in exact arithmetic."""
 
 import math
+import zlib
 from typing import Any
 
 import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.in_turn import in_turn
 
 from . import (
     bin_definitions,
@@ -71,11 +73,6 @@ SINGLE = 1e-7
 MIRRORED = 1e-3
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(200 if metafunc.config.getoption("--deep") else 6))
-
-
 def definition_of(name: str) -> Any:
     return next(getattr(module, name) for module in MODULES if hasattr(module, name))
 
@@ -90,7 +87,17 @@ def exact_value(name: str, case: Case) -> float:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_metric_is_its_definition(name: str, number: int) -> None:
+def test_metric_is_its_definition(name: str, deep: bool) -> None:
+    in_turn("number", range(200) if deep else short_form(name))(check_definition)(name)
+
+
+def short_form(name: str) -> list[int]:
+    """A third of the first six numbers; which of them depends on the name alone."""
+    first = zlib.crc32(name.encode()) % 3
+    return [first, first + 3]
+
+
+def check_definition(name: str, number: int) -> None:
     case = draw_case(name, number, EVERY)
     try:
         expected = exact_value(name, case)
