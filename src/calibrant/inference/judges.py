@@ -12,7 +12,7 @@ from ..curves.logistic_regression import fit_logistic, rows_of
 from ..errors import ArgumentError, InputError
 from ..input.convert import as_entries, column, is_missing, numbers
 from ..input.frames import check_same_rows
-from ..util.arrays import Bools, Floats
+from ..util.arrays import Floats
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Record, number, pvalue_text
 from ..views.view import View, sigmoid
