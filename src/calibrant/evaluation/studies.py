@@ -90,9 +90,10 @@ class Study(Result):
     baseline: str
 
     def __getitem__(self, key: tuple[str, ...]) -> StudyRow:
-        model, intervention, metric, *lens = key
+        model, intervention, name, *lens = key
+        metric = name if any(row.metric == name for row in self.rows) else catalogue[name].id
         for row in self.rows:
-            wanted = (row.model, row.intervention, row.metric) == (model, intervention, catalogue[metric].id)
+            wanted = (row.model, row.intervention, row.metric) == (model, intervention, metric)
             if wanted and (not lens or row.lens == lens[0]):
                 return row
         raise ArgumentError(
@@ -127,7 +128,7 @@ def study(
     interventions: Mapping[str, Calibrator | Callable[..., Any] | None] | None = None,
     *,
     lenses: Sequence[str | None] = (None,),
-    metrics: Sequence[str] = ("ece", "nll"),
+    metrics: Sequence[str] | Callable[[Predictions], Mapping[str, float]] = ("ece", "nll"),
     seeds: Iterable[int] = range(5),
     path: str | os.PathLike[str] | None = None,
 ) -> Study:
@@ -146,8 +147,9 @@ def study(
         intervention. The first is the baseline of the tests. By default there is none.
     lenses : sequence of str or None, default (None,)
         Lenses of the metrics; None is the lens of each metric itself.
-    metrics : sequence of str, default ("ece", "nll")
-        Identifiers or aliases of metrics.
+    metrics : sequence of str or callable, default ("ece", "nll")
+        Identifiers or aliases of metrics; or a function of the `Predictions` to evaluate that returns numbers by name, such as metrics with
+        options, critical values of tests, or any other quantity. Of a function, `lenses` are not used.
     seeds : iterable of int, default range(5)
         Seeds of the runs.
     path : path-like, optional
@@ -194,29 +196,36 @@ def study(
             raise ArgumentError(
                 argument, "must be a mapping from names with at least one entry", 'for example {"net": predict}'
             )
-    chosen, numbers = [catalogue[name].id for name in metrics], list(dict.fromkeys(int(seed) for seed in seeds))
-    if not (chosen and numbers and lenses):
+    chosen = [] if callable(metrics) else [catalogue[name].id for name in metrics]
+    numbers = list(dict.fromkeys(int(seed) for seed in seeds))
+    if not (numbers and lenses and (chosen or callable(metrics))):
         raise ArgumentError("seeds", "metrics, lenses and seeds must not be empty", "for example seeds=range(5)")
     values = {} if path is None else _read_values(Path(path))
-    wanted = {f"{lens or ''}|{metric}" for lens, metric in product(lenses, chosen)}
+    wanted = dict.fromkeys(f"{lens or ''}|{metric}" for lens, metric in product(lenses, chosen))
+    done = {key for key, known in values.items() if wanted.keys() <= known.keys()}
     for model, seed in track(list(product(models, numbers)), "runs"):
-        left = [name for name in steps if not wanted <= set(values.get((model, name, seed), ()))]
+        left = [name for name in steps if (model, name, seed) not in done]
         if not left:
             continue
         fit, test = _rows_of(model, models[model], seed)
         for name in left:
             rows = _intervene(name, steps[name], fit, test)
-            measured = {
-                f"{lens or ''}|{result.metric}": result.value
-                for lens in lenses
-                for result in evaluate(rows, metrics=chosen, lens=lens).results
-            }
+            measured = _measure(rows, metrics if callable(metrics) else chosen, lenses)
             values[model, name, seed] = values.get((model, name, seed), {}) | measured
             if path is not None:
                 line = {"model": model, "intervention": name, "seed": seed, "values": measured}
                 with Path(path).open("a", encoding="utf-8", newline="\n") as file:
                     file.write(json.dumps(line) + "\n")
-    return _summary(values, list(models), list(steps), list(product([lens or "" for lens in lenses], chosen)), numbers)
+    measures = [key.split("|", 1) for key in wanted or values[next(iter(models)), next(iter(steps)), numbers[0]]]
+    return _summary(values, list(models), list(steps), measures, numbers)
+
+
+def _measure(rows: Predictions, metrics: Any, lenses: Sequence[str | None]) -> dict[str, float | None]:
+    """The numbers of a function, or metrics under each lens, by lens and name."""
+    if callable(metrics):
+        return {f"|{name}": float(value) for name, value in metrics(rows).items()}
+    measured = [(lens, result) for lens in lenses for result in evaluate(rows, metrics=metrics, lens=lens).results]
+    return {f"{lens or ''}|{result.metric}": result.value for lens, result in measured}
 
 
 def _read_values(path: Path) -> Values:
@@ -273,7 +282,7 @@ def _intervene(name: str, intervention: Any, fit: Predictions | None, test: Pred
 
 
 def _summary(
-    values: Values, models: list[str], interventions: list[str], measures: list[tuple[str, str]], seeds: list[int]
+    values: Values, models: list[str], interventions: list[str], measures: list[list[str]], seeds: list[int]
 ) -> Study:
     """Means, deviations and tests."""
     from scipy.special import stdtr
