@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.inference import simulation as simulate
+from calibrant.util.arrays import Floats
 from experiments.rendering import ROOT, markdown_table, number, render
 
-Floats = NDArray[np.float64]
 RESULTS, PAGE = Path(__file__).with_suffix(".json"), ROOT / "docs" / "estimators.md"
 PLAN: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 SIZES = [int(n) for n in PLAN["runs"]]

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.curves.logistic_regression import fit_logistic, groups_of, logit
 from calibrant.inference.belt import giviti_test
+from calibrant.util.arrays import Array
 
-Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 
 # Kumar's bins of equal size: np.array_split of the sorted rows.

@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 import calibrant as cal
+from calibrant.util.arrays import Array
 from experiments.reproductions import entropic_verdicts as verdicts
 from experiments.reproductions.entropic_rows import FACTS
 from experiments.reproductions.study import Part, Row, Table
 
-Array = NDArray[Any]
 STAGES = ("none", "temperature")
 FORMS = {"ECD (eq. 15)": "true_vs_rest", "ECD (eq. 11)": "full"}
 

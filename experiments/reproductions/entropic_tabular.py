@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 import calibrant as cal
+from calibrant.util.arrays import Array
 from experiments.reproductions import entropic_verdicts as judging
 from experiments.reproductions.entropic_nets import train
 from experiments.reproductions.entropic_rows import ADULT, FACTS, TELCO, Source, Split, read, split
 from experiments.reproductions.study import Part, Row, Table
 
-Array = NDArray[Any]
 MAPS = ("none", "Platt", "isotonic")
 METRICS = ("ECE", "MCE", "ECD")
 

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import calibrant as cal
+from calibrant.util.arrays import Array
 from experiments.reproductions.study import Row
 
-Array = NDArray[Any]
 HELD, ANEW, FIXED = "held", "sought anew", "always 15"
 """T-Cal's number of bins, fixed or chosen again for simulated outcomes; and a fixed number for comparison."""
 FLOOR = 1e-7

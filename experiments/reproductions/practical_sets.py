@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
+from calibrant.util.arrays import Floats
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 RAW = "as trained"

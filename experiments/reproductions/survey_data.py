@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.util.arrays import Floats
 from experiments.reproductions.study import Row
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Options = tuple[str, dict[str, Any]]
 FACTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("survey.toml").read_text(encoding="utf-8"))

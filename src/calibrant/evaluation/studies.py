@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ..inference.multiplicity import adjust
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
 from ..recalibration.base import Calibrator, fit_copy
+from ..util.arrays import Floats
 from ..util.progress import track
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
@@ -44,7 +45,7 @@ class StudyRow:
     mean : float or None
         Mean over seeds; None where the metric is undefined for one of them.
     deviation : float or None
-        Standard deviation over seeds; None with one seed.
+        Standard deviation over seeds; None with one seed, and where a value is undefined or infinite.
     difference : float or None
         Mean difference from the baseline with the same seeds; None for the baseline itself.
     pvalue : float or None
@@ -216,8 +217,8 @@ def study(
                 line = {"model": model, "intervention": name, "seed": seed, "values": measured}
                 with Path(path).open("a", encoding="utf-8", newline="\n") as file:
                     file.write(json.dumps(line) + "\n")
-    measures = [key.split("|", 1) for key in wanted or values[next(iter(models)), next(iter(steps)), numbers[0]]]
-    return _summary(values, list(models), list(steps), measures, numbers)
+    measures = wanted or values[next(iter(models)), next(iter(steps)), numbers[0]]
+    return _summary(values, list(models), list(steps), list(measures), numbers)
 
 
 def _measure(rows: Predictions, metrics: Any, lenses: Sequence[str | None]) -> dict[str, float | None]:
@@ -282,37 +283,38 @@ def _intervene(name: str, intervention: Any, fit: Predictions | None, test: Pred
 
 
 def _summary(
-    values: Values, models: list[str], interventions: list[str], measures: list[list[str]], seeds: list[int]
+    values: Values, models: list[str], interventions: list[str], measures: list[str], seeds: list[int]
 ) -> Study:
     """Means, deviations and tests."""
     from scipy.special import stdtr
 
-    rows: list[Any] = []
-    tests: dict[Any, Any] = {}
-    for lens, metric in measures:
-        every = {
-            (model, name): [values[model, name, seed].get(f"{lens}|{metric}") for seed in seeds]
-            for model, name in product(models, interventions)
-        }
-        for (model, name), own in every.items():
-            base = (model, interventions[0]) if len(interventions) > 1 else (models[0], interventions[0])
-            known = None not in own
-            mean = float(np.mean(own)) if known else None  # type: ignore[arg-type]
-            deviation = float(np.std(own, ddof=1)) if known and len(own) > 1 else None  # type: ignore[arg-type]
-            difference = None
-            if known and base != (model, name) and None not in every[base]:
-                apart = np.subtract(own, every[base])  # type: ignore[arg-type]
-                difference = float(apart.mean())
-                error = float(apart.std(ddof=1)) / math.sqrt(len(apart)) if len(apart) > 1 else math.nan
-                if error > 0 or (error == 0 and difference == 0):
-                    t = abs(difference) / error if error > 0 else 0.0
-                    tests[len(rows)] = 2 * float(stdtr(len(apart) - 1, -t))
-            rows.append(StudyRow(model, name, lens, metric, mean, deviation, difference, None, tuple(own)))
-    adjusted = dict(zip(tests, adjust(np.array([*tests.values()]), "holm").tolist(), strict=True))
+    def values_of(model: str, name: str, measure: str) -> Floats:
+        return np.array([values[model, name, seed].get(measure) for seed in seeds], np.float64)
+
+    rows: list[StudyRow] = []
+    tests: dict[int, float] = {}
+    for model, measure, name in product(models, measures, interventions):
+        own, difference = values_of(model, name, measure), None
+        base = (model, interventions[0]) if len(interventions) > 1 else (models[0], interventions[0])
+        if base != (model, name):
+            with np.errstate(invalid="ignore"):  # both may be infinite
+                difference, deviation = _moments(own - values_of(*base, measure))
+            if difference is not None and deviation is not None and (deviation > 0 or difference == 0):
+                t = abs(difference) / deviation * math.sqrt(len(own)) if deviation > 0 else 0.0
+                tests[len(rows)] = 2 * float(stdtr(len(own) - 1, -t))
+        each = tuple(None if math.isnan(value) else value for value in own.tolist())
+        rows.append(StudyRow(model, name, *measure.split("|", 1), *_moments(own), difference, None, each))
     if not any(row.mean is not None for row in rows):
         raise UndefinedMetricError(
             "metrics", "no metric is defined for these predictions", "use other metrics or lenses"
         )
-    order = sorted(range(len(rows)), key=lambda at: models.index(rows[at].model))
-    done = tuple(StudyRow(**{**vars(rows[at]), "pvalue": adjusted.get(at)}) for at in order)
+    adjusted = dict(zip(tests, adjust(np.array([*tests.values()]), "holm").tolist(), strict=True))
+    done = tuple(replace(row, pvalue=adjusted.get(at)) for at, row in enumerate(rows))
     return Study(done, tuple(seeds), interventions[0] if len(interventions) > 1 else models[0])
+
+
+def _moments(values: Floats) -> tuple[float | None, float | None]:
+    """Mean and standard deviation; None where a value is undefined, and for the deviation of one or of infinite values."""
+    mean = float(values.mean())
+    deviation = float(values.std(ddof=1)) if len(values) > 1 and np.isfinite(values).all() else None
+    return None if math.isnan(mean) else mean, deviation

@@ -61,8 +61,8 @@ CONTINUOUS = frozenset(
 )
 # Each parameter costs one evaluation of the metric for each gradient.
 MOST_PARAMETERS = 5
-# Step of the differences: above the tolerance of metrics that solve an equation.
-STEP = 1e-4
+# Step of the differences, above the tolerance of metrics that solve an equation; and the relative change of the objective below which a fit ends.
+SEARCH = {"eps": 1e-4, "ftol": 1e-5, "gtol": 1e-4, "maxiter": 50}
 
 
 class MetricTarget(NamedTuple):
@@ -141,7 +141,7 @@ class TargetFit(Calibrator):
         unit, limit = 1.0, nll(data.probs)
         unit = math.sqrt(objective(start)) or 1.0
         bounds = [(-6.9, 6.9), *((None, None) for _ in start[1:])]
-        best = minimize(objective, start, method="L-BFGS-B", bounds=bounds, options={"eps": STEP, "maxiter": 50})
+        best = minimize(objective, start, method="L-BFGS-B", bounds=bounds, options=SEARCH)
         apply(best.x if best.fun < 1 else start)
 
     def _predict(self, data: Scores) -> Floats:
