@@ -47,6 +47,14 @@ class Case(NamedTuple):
 # Sets of predictions.
 
 
+def probabilities_of(arrays: Arrays) -> Array:
+    """A row of probabilities for each row of stored probabilities or logits, in double precision."""
+    p = arrays["probs" if "probs" in arrays else "logits"].astype(np.float64)
+    if "probs" not in arrays:
+        p = np.exp(p - p.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
 def top1(arrays: Arrays) -> cal.Predictions:
     """Sets that hold the confidence of the predicted class only."""
     return cal.Predictions(arrays["pred"] == arrays["label"], arrays["confidence"], input="confidence")

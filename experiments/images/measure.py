@@ -26,7 +26,8 @@ from calibrant.figures.intervals import inside
 from calibrant.figures.topk import topk_diagram
 from calibrant.util.arrays import Floats
 from experiments.images import stored as store
-from experiments.reproductions.practical_sets import untied
+from experiments.reproductions.practical_measure import drawn_labels
+from experiments.reproductions.practical_sets import Rows, histogram_folds, untied
 
 HERE = Path(__file__).parent
 RESULTS, MEASURED = "results.json", "measured.jsonl"
@@ -56,17 +57,11 @@ def interventions(penalty: float, bins: int) -> dict[str, cal.recalibration.Cali
 
 def chosen_bins(one: store.Outputs, held: Any, folds: int = 5) -> int:
     """Bins of the least traditional error among those that lose at most five points of accuracy, by cross-validation."""
-    fold = np.empty(len(held), int)
-    fold[np.argsort(held, kind="stable")] = np.arange(len(held)) % folds
+    rows = Rows(held, store.probabilities(one.validation))
     accuracy = (one.validation.argmax(axis=1) == held).mean()
     found = {}
     for bins in MASS_BINS:
-        probs = np.empty_like(one.validation)
-        for number in range(folds):
-            inner = fold == number
-            fitted = cal.HistogramBinning(input="logit", binning="equal_mass", bins=bins)
-            fitted.fit(one.validation[~inner], held[~inner])
-            probs[inner] = fitted.predict_proba(one.validation[inner])
+        probs = histogram_folds(rows, bins, "equal_mass", folds)
         if (probs.argmax(axis=1) == held).mean() >= accuracy - 0.05:
             found[bins] = cal.ece(held, probs, lens="top_label", bins=BINS)
     return min(found, key=lambda bins: found[bins])
@@ -121,10 +116,8 @@ def errors(apart: cal.Predictions) -> dict[str, float]:
 def by_chance(apart: cal.Predictions) -> dict[str, float]:
     """The same errors with labels drawn from the probabilities."""
     probs = np.asarray(apart.probs, dtype=np.float64)
-    edges = np.cumsum(probs, axis=1)
-    edges[:, -1] = 1
     draw = np.random.default_rng([3, zlib.crc32(np.ascontiguousarray(probs))])  # others for every model
-    drawn = (draw.random((len(probs), 1)) >= edges).sum(axis=1)
+    drawn = drawn_labels(probs, draw)
     again = cal.Predictions(drawn, probs)
     return {
         **errors(again),

@@ -303,11 +303,10 @@ def _summary(
                 t = abs(difference) / deviation * math.sqrt(len(own)) if deviation > 0 else 0.0
                 tests[len(rows)] = 2 * float(stdtr(len(own) - 1, -t))
         each = tuple(None if math.isnan(value) else value for value in own.tolist())
-        rows.append(StudyRow(model, name, *measure.split("|", 1), *_moments(own), difference, None, each))
+        lens, metric = measure.split("|", 1)
+        rows.append(StudyRow(model, name, lens, metric, *_moments(own), difference, None, each))
     if not any(row.mean is not None for row in rows):
-        raise UndefinedMetricError(
-            "metrics", "no metric is defined for these predictions", "use other metrics or lenses"
-        )
+        raise UndefinedMetricError("metrics", "no metric is defined for these predictions", "use other metrics")
     adjusted = dict(zip(tests, adjust(np.array([*tests.values()]), "holm").tolist(), strict=True))
     done = tuple(replace(row, pvalue=adjusted.get(at)) for at, row in enumerate(rows))
     return Study(done, tuple(seeds), interventions[0] if len(interventions) > 1 else models[0])

@@ -72,11 +72,6 @@ class MetricTarget(NamedTuple):
     lens: str | Lens | None
 
     @property
-    def lens_name(self) -> str:
-        """Name of the lens; empty for the lens of the metric itself."""
-        return _name_of(self.lens)
-
-    @property
     def options(self) -> dict[str, Any]:
         """Options of the metric."""
         return {} if self.lens is None else {"lens": self.lens}
@@ -176,7 +171,7 @@ def read_loss(loss: Any, lens: Any) -> tuple[str | MetricTarget, Any]:
 
     A metric, or a loss under a lens that measures all classes, such as ``"classwise"``, is evaluated on all held-out rows together.
     """
-    measured = _name_of(lens).partition(":")[0] in MEASURED
+    measured = lens_name(lens).partition(":")[0] in MEASURED
     if not measured and loss in LOSSES:
         return str(loss), lens
     if loss not in catalogue:
@@ -188,7 +183,8 @@ def read_loss(loss: Any, lens: Any) -> tuple[str | MetricTarget, Any]:
     return MetricTarget(metric, lens if measured else None), None if measured else lens
 
 
-def _name_of(lens: Any) -> str:
+def lens_name(lens: Any) -> str:
+    """Name of a lens; empty for none."""
     return lens.name if isinstance(lens, Lens) else lens if isinstance(lens, str) else ""
 
 
