@@ -25,7 +25,7 @@ from calibrant.recalibration.methods import METHODS
 from experiments import calibrators_peers, calibrators_sets
 from experiments.calibrators_peers import Peer
 from experiments.calibrators_sets import Floats, Problem, split
-from experiments.published import data_folder
+from experiments.published import data_folder, probabilities_of
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "calibrators.json"
@@ -56,13 +56,7 @@ def problems(folder: Path, only: set[str] | None = None, most: int = MOST_ROWS) 
 
 def _read(name: str, arrays: dict[str, Any]) -> Iterator[tuple[str, Floats, NDArray[np.int64]]]:
     if "logits" in arrays or "probs" in arrays:
-        labels = arrays["labels"].astype(np.int64)
-        if "logits" in arrays:
-            shifted = arrays["logits"].astype(np.float64)
-            probs = np.exp(shifted - shifted.max(axis=1, keepdims=True))
-        else:
-            probs = arrays["probs"].astype(np.float64)
-        yield name, probs / probs.sum(axis=1, keepdims=True), labels
+        yield name, probabilities_of(arrays), arrays["labels"].astype(np.int64)
         return
     columns = [column for column in arrays if column.startswith("p_")]
     # Missing forecasts are negative; these rows are dropped for all forecasters of a data set.

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from calibrant.util.arrays import Floats
+
 Labels = NDArray[np.int64]
 # Functions from the scores and outcomes of a fit to rates at new scores.
 Curve = Callable[[Floats, Labels, Floats], Floats]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.inference.simulation import bias, bump, confusion, softmax_map, temperature
+from calibrant.util.arrays import Floats
 
-Floats = NDArray[np.float64]
 SEED, TRAINED_SHARE, TEST_ROWS = 20_241, 0.4, 20_000
 
 

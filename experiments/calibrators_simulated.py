@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 import calibrant as cal
+from calibrant.util.arrays import Floats
 from experiments.rendering import render
 
-Floats = NDArray[np.float64]
 RESULTS = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).parents[1] / "docs" / "calibrators-simulated.md"
 SEED, NEW_ROWS = 44, 10_000

@@ -9,20 +9,19 @@ import json
 import time
 import tomllib
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.inference import simulation as simulate
+from calibrant.util.arrays import Floats
 from experiments.rendering import ROOT, markdown_table, number, render
 
-Floats = NDArray[np.float64]
 RESULTS, PAGE = Path(__file__).with_suffix(".json"), ROOT / "docs" / "estimators.md"
 PLAN: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 SIZES = [int(n) for n in PLAN["runs"]]
@@ -84,9 +83,8 @@ def truth_of(scenario: str, metric: str) -> float:
 
 def groups(n: int, small: bool) -> list[tuple[list[str], int]]:
     """The metrics that are run on as many data sets."""
-    slow = [metric for metric in PLAN["slow"] if n < PLAN["omitted"].get(metric, np.inf)]
     fast = [metric for metric in METRICS if metric not in PLAN["slow"]]
-    return [(fast, 2 if small else PLAN["runs"][str(n)]), (slow, 2 if small else PLAN["slow_runs"][str(n)])]
+    return [(fast, 2 if small else PLAN["runs"][str(n)]), (PLAN["slow"], 2 if small else PLAN["slow_runs"][str(n)])]
 
 
 def measure(folder: Path, small: bool, chosen: Sequence[str] = tuple(SCENARIOS)) -> dict[str, Any]:
@@ -132,85 +130,54 @@ def milliseconds(small: bool) -> dict[str, list[float]]:
 
 
 class Found:
-    """The stored results, with what the page asks of them."""
+    """The stored results as arrays, scenario by size, with what the page asks of them; NaN where a metric was undefined in some run."""
 
     def __init__(self, results: dict[str, Any]) -> None:
-        self.results = results
-        self.wrong = [scenario for scenario in results["truth"] if not scenario.endswith(f", {CALIBRATED}")]
-        self.calibrated = [scenario for scenario in results["truth"] if scenario not in self.wrong]
+        self.milliseconds = results["milliseconds"]
+        self.bias, self.deviation = (
+            {metric: np.array([of[metric] for of in results[key].values()], np.float64) for metric in METRICS}
+            for key in ("bias", "deviation")
+        )
+        self.calibrated = np.array([scenario.endswith(f", {CALIBRATED}") for scenario in results["truth"]])
+        self.wrong = ~self.calibrated
 
-    def bias(self, scenario: str, metric: str, place: int) -> float | None:
-        """Bias with this size; None where it was not run or undefined."""
-        return next(iter(self.results["bias"][scenario][metric][place : place + 1]), None)
-
-    def deviation(self, scenario: str, metric: str, place: int) -> float | None:
-        """Standard deviation of one estimate."""
-        return next(iter(self.results["deviation"][scenario][metric][place : place + 1]), None)
-
-    def size(self, metric: str, place: int, among: Iterable[str], squared: bool = False) -> float | None:
-        """Mean over scenarios of the size of the bias, or of the root mean square error."""
-        cells = [(self.bias(scenario, metric, place), self.deviation(scenario, metric, place)) for scenario in among]
-        known = [(bias, deviation) for bias, deviation in cells if bias is not None and deviation is not None]
-        if not known:
-            return None
-        return float(np.mean([np.hypot(bias, deviation) if squared else abs(bias) for bias, deviation in known]))
-
-    def relative(self, metric: str, place: int) -> float | None:
-        """Mean size of the bias over mean standard deviation, of all scenarios."""
-        cells = [
-            (self.bias(scenario, metric, place), self.deviation(scenario, metric, place))
-            for scenario in self.results["truth"]
-        ]
-        known = [(abs(bias), deviation) for bias, deviation in cells if bias is not None and deviation is not None]
-        return sum(bias for bias, _ in known) / sum(deviation for _, deviation in known) if known else None
+    def averages(self, metric: str, place: int, among: Any) -> tuple[float, float, float]:
+        """Means over scenarios of the size of the bias, of the standard deviation and of the root mean square error."""
+        bias, deviation = self.bias[metric][among, place], self.deviation[metric][among, place]
+        size, spread, error = np.nanmean([np.abs(bias), deviation, np.hypot(bias, deviation)], axis=1).tolist()
+        return size, spread, error
 
     def wins(self, first: str, second: str, where: str) -> tuple[int, int]:
         """In how many pairs of scenario and size the first is less biased, and of how many."""
-        among = {"all": [*self.calibrated, *self.wrong], "miscalibrated": self.wrong, CALIBRATED: self.calibrated}[
-            where
-        ]
-        pairs = [(self.bias(s, first, at), self.bias(s, second, at)) for s in among for at in range(len(SIZES))]
-        known = [(a, b) for a, b in pairs if a is not None and b is not None]
-        return sum(abs(a) < abs(b) for a, b in known), len(known)
+        among = {"all": slice(None), "miscalibrated": self.wrong, CALIBRATED: self.calibrated}[where]
+        one, other = (np.abs(self.bias[metric][among]) for metric in (first, second))
+        return int((one < other).sum()), int((np.isfinite(one) & np.isfinite(other)).sum())
 
     def resolution(self, place: int) -> float:
         """Monte Carlo error of the bias of `ece` in one scenario, on average."""
-        errors = [self.deviation(scenario, "ece", place) or 0.0 for scenario in self.results["truth"]]
-        return float(np.mean(errors)) / PLAN["runs"][str(SIZES[place])] ** 0.5
+        return float(self.deviation["ece"][:, place].mean()) / PLAN["runs"][str(SIZES[place])] ** 0.5
 
 
 def target_table(found: Found, target: str) -> str:
-    """Bias and error of the metrics of a target, in the order of their error with 500 rows."""
+    """Bias, standard deviation and error of the metrics of a target, in the order of their error with 500 rows."""
     heads = ["metric", *(f"N = {n:,}" for n in SIZES), f"{CALIBRATED}, N = {SIZES[1]:,}", f"ms, N = {SIZES[-1]:,}"]
-    places = range(len(SIZES))
+    columns = [*((place, found.wrong) for place in range(len(SIZES))), (1, found.calibrated)]
     lines = []
-    for metric in sorted(TARGETS[target], key=lambda metric: found.size(metric, 1, found.wrong, True) or np.inf):
-        cells = [pair(found.size(metric, at, found.wrong), found.size(metric, at, found.wrong, True)) for at in places]
-        calm = pair(found.size(metric, 1, found.calibrated), found.size(metric, 1, found.calibrated, True))
-        lines.append([f"`{metric}`", *cells, calm, cost(found, metric)])
+    for metric in sorted(TARGETS[target], key=lambda metric: found.averages(metric, 1, found.wrong)[2]):
+        cells = [" / ".join(f"{value:.4f}" for value in found.averages(metric, *column)) for column in columns]
+        lines.append([f"`{metric}`", *cells, number(found.milliseconds[metric][-1])])
     return markdown_table(heads, lines, len(heads) - 1)
 
 
 def own_table(found: Found, metrics: Sequence[str]) -> str:
-    """Bias as a multiple of the standard deviation of one estimate, of metrics with a limit of their own."""
+    """Standard deviation of one estimate, and the bias as a multiple of it, of metrics with a limit of their own."""
     heads = ["metric", *(f"N = {n:,}" for n in SIZES), f"ms, N = {SIZES[-1]:,}"]
-    cells = {metric: [found.relative(metric, place) for place in range(len(SIZES))] for metric in metrics}
-    lines = [
-        [f"`{metric}`", *("" if value is None else f"{value:.2f}" for value in values), cost(found, metric)]
-        for metric, values in cells.items()
-    ]
+    lines = []
+    for metric in metrics:
+        averages = [found.averages(metric, place, slice(None)) for place in range(len(SIZES))]
+        cells = [f"{spread:.3g}, {size / spread:.2f}" for size, spread, _ in averages]
+        lines.append([f"`{metric}`", *cells, number(found.milliseconds[metric][-1])])
     return markdown_table(heads, lines, len(heads) - 1)
-
-
-def pair(bias: float | None, error: float | None) -> str:
-    """Bias and root mean square error in one cell."""
-    return "" if bias is None or error is None else f"{bias:.4f} / {error:.4f}"
-
-
-def cost(found: Found, metric: str) -> str:
-    """Milliseconds with the most rows."""
-    times = found.results["milliseconds"][metric]
-    return number(times[-1]) if len(times) == len(SIZES) else ""
 
 
 def page(results: dict[str, Any]) -> str:
@@ -228,7 +195,7 @@ def page(results: dict[str, Any]) -> str:
             "scenarios": len(results["truth"]),
             "plan": PLAN,
             "resolution": [f"{found.resolution(place):.4f}" for place in range(len(SIZES))],
-            "unbiased": [f"{0.8 / PLAN['runs'][str(n)] ** 0.5:.2f}" for n in SIZES],
+            "unbiased": [[f"{0.8 / PLAN[runs][str(n)] ** 0.5:.2f}" for n in SIZES] for runs in ("runs", "slow_runs")],
             "targets": {target: target_table(found, target) for target in TARGETS},
             "own": {family: own_table(found, metrics) for family, metrics in PLAN["own"].items()},
             "claims": markdown_table(["statement", "scenarios", "holds in"], claims),

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.curves.logistic_regression import fit_logistic, groups_of, logit
 from calibrant.inference.belt import giviti_test
+from calibrant.util.arrays import Array
 
-Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 
 # Kumar's bins of equal size: np.array_split of the sorted rows.
@@ -46,6 +45,14 @@ class Case(NamedTuple):
 
 
 # Sets of predictions.
+
+
+def probabilities_of(arrays: Arrays) -> Array:
+    """A row of probabilities for each row of stored probabilities or logits, in double precision."""
+    p = arrays["probs" if "probs" in arrays else "logits"].astype(np.float64)
+    if "probs" not in arrays:
+        p = np.exp(p - p.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
 
 
 def top1(arrays: Arrays) -> cal.Predictions:

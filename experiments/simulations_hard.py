@@ -3,13 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 import calibrant as cal
+from calibrant.util.arrays import Floats
 from experiments.simulations_plan import PLAN
-
-Floats = NDArray[np.float64]
 
 HARD_ROWS, HARD_RUNS = 1000, 400
 HARD_SCORES: dict[str, str] = PLAN["hard_scores"]

@@ -20,13 +20,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.inference.equivalence import LEAST_RESAMPLES
+from calibrant.util.arrays import Floats
 
 Rng = np.random.Generator
-Floats = NDArray[np.float64]
 Case = dict[str, Any]
 Values = dict[str, float]
 ROOT = Path(__file__).parents[1]

@@ -48,8 +48,8 @@ def methods(trained: Iterable[str] = STUDIED, after: Iterable[str] = POSTHOC) ->
 def values(results: Results, method: Method, key: str, place: int | None = None) -> list[float]:
     """One number for each seed."""
     model, calibrator = method
-    seeds = [one[key] for one in results["measured"][model][calibrator]]
-    return [float(one if place is None else one[place]) for one in seeds]
+    name = key if place is None else f"{key} {place}"
+    return [float(one[name]) for one in results["measured"][model][calibrator]]
 
 
 def mean(results: Results, method: Method, key: str, place: int | None = None) -> float:
@@ -59,10 +59,8 @@ def mean(results: Results, method: Method, key: str, place: int | None = None) -
 
 def beyond(results: Results, method: Method, key: str, place: int | None = None) -> list[float]:
     """An error less that of labels drawn from the probabilities, for each seed."""
-    model, calibrator = method
-    drawn = [one["chance"][key] for one in results["measured"][model][calibrator]]
-    both = zip(values(results, method, key, place), drawn, strict=True)
-    return [seen - (by if place is None else by[place]) for seen, by in both]
+    drawn = values(results, method, f"chance {key}", place)
+    return [seen - by for seen, by in zip(values(results, method, key, place), drawn, strict=True)]
 
 
 def moved(results: Results, method: Method, key: str, place: int | None = None) -> int:

@@ -1,21 +1,22 @@
 """Every number of the page from the stored outputs: each intervention, then each calibrator after it.
 
-python -m experiments.images.measure FOLDER [--seeds 5] [--out results.json]
+Of each network, all trainings, calibrators and numbers are one call of `cal.study`, which keeps what it has in the folder and continues there.
+
+python -m experiments.images.measure FOLDER [--seeds 5] [--out FOLDER]
 """
 
 import argparse
 import json
-import math
-import re
-import time
+import shutil
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import entr
 from scipy.stats import mannwhitneyu
 
 import calibrant as cal
@@ -23,65 +24,66 @@ from calibrant.errors import InSampleWarning
 from calibrant.figures.classgroups import group_error_diagram
 from calibrant.figures.intervals import inside
 from calibrant.figures.topk import topk_diagram
+from calibrant.util.arrays import Floats
 from experiments.images import stored as store
-from experiments.reproductions.practical_sets import untied
+from experiments.reproductions.practical_measure import drawn_labels
+from experiments.reproductions.practical_sets import Rows, histogram_folds, untied
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results.json"
-Floats = NDArray[np.float64]
+RESULTS, MEASURED = "results.json", "measured.jsonl"
 CLASSES = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 GROUPS = {"tops": [0, 2, 4, 6], "trousers": [1], "dresses": [3], "shoes": [5, 7, 9], "bags": [8]}
 SHIRT = CLASSES.index("shirt")
 TOP = (1, 2, 3, 5, 10)
 INTERVALS = ((0.0, 0.33), (0.33, 0.66), (0.66, 1.0), (0.0, 0.8), (0.9, 1.0))
 NONE = "none"
+MODELS = ("base", *store.INTERVENTIONS[1:], "dropout", "ensemble")
 GAMMA, BINS, DRAWS = 0.1, 15, 99
 MASS_BINS = (15, 30, 60, 120)
 SHARPER = 1.25
 """Calibrated logits are multiplied and divided by this to compare over- with underconfidence."""
 
 
-def calibrators(penalty: float, bins: int) -> dict[str, Callable[[], cal.recalibration.Calibrator]]:
-    """What is fitted to the validation images."""
+def interventions(penalty: float, bins: int) -> dict[str, cal.recalibration.Calibrator | None]:
+    """What is fitted to the validation images, after none."""
     return {
-        "temperature": lambda: cal.TemperatureScaling(input="logit"),
-        "bias-corrected temperature": lambda: cal.BiasCorrectedTemperature(input="logit"),
-        "histogram binning": lambda: cal.HistogramBinning(input="logit", binning="equal_mass", bins=bins),
-        "Dirichlet": lambda: cal.DirichletCalibration(input="logit", off_diagonal=penalty),
+        NONE: None,
+        "temperature": cal.TemperatureScaling(input="logit"),
+        "bias-corrected temperature": cal.BiasCorrectedTemperature(input="logit"),
+        "histogram binning": cal.HistogramBinning(input="logit", binning="equal_mass", bins=bins),
+        "Dirichlet": cal.DirichletCalibration(input="logit", off_diagonal=penalty),
     }
 
 
 def chosen_bins(one: store.Outputs, held: Any, folds: int = 5) -> int:
     """Bins of the least traditional error among those that lose at most five points of accuracy, by cross-validation."""
-    fold = np.empty(len(held), int)
-    fold[np.argsort(held, kind="stable")] = np.arange(len(held)) % folds
+    rows = Rows(held, store.probabilities(one.validation))
     accuracy = (one.validation.argmax(axis=1) == held).mean()
     found = {}
     for bins in MASS_BINS:
-        probs = np.empty_like(one.validation)
-        for number in range(folds):
-            inner = fold == number
-            fitted = cal.HistogramBinning(input="logit", binning="equal_mass", bins=bins)
-            fitted.fit(one.validation[~inner], held[~inner])
-            probs[inner] = fitted.predict_proba(one.validation[inner])
+        probs = histogram_folds(rows, bins, "equal_mass", folds)
         if (probs.argmax(axis=1) == held).mean() >= accuracy - 0.05:
             found[bins] = cal.ece(held, probs, lens="top_label", bins=BINS)
     return min(found, key=lambda bins: found[bins])
 
 
-def measure(labels: Any, probs: Floats, seed: int, *, chance: bool = False) -> dict[str, Any]:
-    """All numbers of one model on the test images; `chance` adds the errors of labels drawn from the probabilities."""
-    p = cal.Predictions(labels, probs)
+def measure(p: cal.Predictions) -> dict[str, float]:
+    """All numbers of one model on the test images, with errors of labels drawn from the probabilities; five digits."""
     apart = untied(p)
+    found = plain_numbers(p) | errors(apart) | by_interval(p.labels, p.probs)
+    found |= {f"chance {name}": value for name, value in by_chance(apart).items()}
+    return {name: float(f"{value:.5g}") for name, value in found.items()}
+
+
+def plain_numbers(p: cal.Predictions) -> dict[str, float]:
+    """Accuracy, proper scores, and errors with their critical values."""
     shown = topk_diagram(p, k=TOP, metric="ece", lens="within_top")["model"]
-    tested = cal.assess_many(p, metrics=["ece", "mce"], lens="top_label", bins=BINS, n_resamples=DRAWS, rng=seed)
+    tested = cal.assess_many(p, metrics=["ece", "mce"], lens="top_label", bins=BINS, n_resamples=DRAWS)
     safe = cal.assess(p, metric="ecd", multiclass="full")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        entropy = -np.where(probs > 0, probs * np.log(probs), 0).sum(axis=1).mean()
     return {
-        "accuracy": float(shown.accuracy[0]),
-        "confidence": float(shown.confidence[0]),
-        "entropy": float(entropy),
+        "accuracy": shown.accuracy[0],
+        "confidence": shown.confidence[0],
+        "entropy": entr(p.probs).sum(axis=1).mean(),
         "nll": cal.nll(p),
         "ece": tested["ece"].statistic,
         "ece_critical": tested["ece"].critical_value,
@@ -89,33 +91,33 @@ def measure(labels: Any, probs: Floats, seed: int, *, chance: bool = False) -> d
         "mce_critical": tested["mce"].critical_value,
         "ecd": safe.statistic,
         "ecd_critical": safe.critical_value,
-        "rank_confidence": shown.rank_confidence.tolist(),
-        "rank_rate": shown.rank_rate.tolist(),
-        **errors(apart),
-        **({"chance": by_chance(apart, seed)} if chance else {}),
-        **by_interval(labels, probs),
+        **numbered("rank_confidence", shown.rank_confidence),
+        **numbered("rank_rate", shown.rank_rate),
     }
 
 
-def errors(apart: cal.Predictions) -> dict[str, Any]:
+def numbered(name: str, values: Iterable[float]) -> dict[str, float]:
+    """Values by their place."""
+    return {f"{name} {place}": float(value) for place, value in enumerate(values)}
+
+
+def errors(apart: cal.Predictions) -> dict[str, float]:
     """Errors of the k likeliest classes, of all classes and of groups, with cells of a k-d tree."""
     tree: dict[str, Any] = {"binning": cal.KDTree(gamma=GAMMA)}
     shown = group_error_diagram(apart, hierarchy=GROUPS, level=1, rows="label", **tree)
-    top = topk_diagram(apart, k=TOP[:-1], metric="gece", **tree)["model"].error.tolist()
+    top = topk_diagram(apart, k=TOP[:-1], metric="gece", **tree)["model"].error
     return {
-        "top_k": [*top, cal.gece(apart, lens="canonical", **tree)],
-        "group": float(shown.level_errors["model"][0]),
-        "by_group": shown.group_errors["model"].tolist(),
+        **numbered("top_k", [*top, cal.gece(apart, lens="canonical", **tree)]),
+        "group": shown.level_errors["model"][0],
+        **numbered("by_group", shown.group_errors["model"]),
     }
 
 
-def by_chance(apart: cal.Predictions, seed: int) -> dict[str, Any]:
+def by_chance(apart: cal.Predictions) -> dict[str, float]:
     """The same errors with labels drawn from the probabilities."""
     probs = np.asarray(apart.probs, dtype=np.float64)
-    edges = np.cumsum(probs, axis=1)
-    edges[:, -1] = 1
-    draw = np.random.default_rng([3, seed, zlib.crc32(np.ascontiguousarray(probs))])  # others for every model
-    drawn = (draw.random((len(probs), 1)) >= edges).sum(axis=1)
+    draw = np.random.default_rng([3, zlib.crc32(np.ascontiguousarray(probs))])  # others for every model
+    drawn = drawn_labels(probs, draw)
     again = cal.Predictions(drawn, probs)
     return {
         **errors(again),
@@ -125,7 +127,7 @@ def by_chance(apart: cal.Predictions, seed: int) -> dict[str, Any]:
     }
 
 
-def by_interval(labels: Any, probs: Floats) -> dict[str, list[float]]:
+def by_interval(labels: Any, probs: Floats) -> dict[str, float]:
     """For P(shirt): the share of images in each interval, and how far rates of bins lie outside of it, weighted by rows."""
     score, outcome = np.clip(probs[:, SHIRT], 0, 1), (labels == SHIRT).astype(int)
     rows, outside = [], []
@@ -136,7 +138,7 @@ def by_interval(labels: Any, probs: Floats) -> dict[str, list[float]]:
         options: dict[str, Any] = {"distance": "interval", "interval": (low, high), "lens": "binary"}
         options |= {"binning": "equal_mass", "bins": max(1, min(10, count // 100))}
         outside.append(cal.gece(outcome[held], score[held], **options) if count else 0.0)
-    return {"interval_rows": rows, "outside": outside}
+    return numbered("interval_rows", rows) | numbered("outside", outside)
 
 
 def extras(labels: Any, base: store.Outputs, held: Any, seed: int) -> dict[str, Any]:
@@ -171,8 +173,7 @@ def crossed(labels: Any, base: store.Outputs, seed: int) -> dict[str, Any]:
     for side in (half, ~half):
         fitted = cal.TemperatureScaling(input="logit").fit(base.test[~side], labels[~side])
         probs[side] = fitted.predict_proba(base.test[side])
-    found = measure(labels, probs, seed)
-    return {key: found[key] for key in ("ece", "ece_critical", "ecd", "ecd_critical", "confidence", "accuracy")}
+    return plain_numbers(cal.Predictions(labels, probs))
 
 
 def calibrated_members(members: Sequence[store.Outputs], held: Any) -> Floats:
@@ -202,43 +203,56 @@ def ranked(score: Floats, positive: Any) -> float:
     return float(mannwhitneyu(score[positive], score[~positive]).statistic / (positive.sum() * (~positive).sum()))
 
 
+class Bench(NamedTuple):
+    """The stored outputs of one network, with the labels of the validation and test images."""
+
+    folder: Path
+    network: str
+    held: Any
+    labels: Any
+    bases: list[store.Outputs]
+    groups: list[list[int]]
+
+    def outputs(self, model: str, seed: int) -> store.Outputs:
+        """Those of a model, which is an intervention, an ensemble of base networks, or dropout that is not sampled."""
+        if model == "ensemble":
+            return store.ensemble([self.bases[at] for at in self.groups[seed]])
+        name, suffix = ("mc_dropout", "_fixed") if model == "dropout" else (model, "")
+        return store.read(self.folder, store.Training(self.network, name, seed), suffix)
+
+    def predictions(self, model: str, seed: int) -> tuple[cal.Predictions, cal.Predictions]:
+        """Validation and test images."""
+        found = self.outputs(model, seed)
+        sides = ((self.held, found.validation), (self.labels, found.test))
+        fit, test = (cal.Predictions(labels, logits, input="logit", classes=range(10)) for labels, logits in sides)
+        return fit, test
+
+
 def everything(folder: Path, seeds: int = store.SEEDS) -> dict[str, Any]:
-    """All numbers of all networks."""
+    """Study both networks, and return the numbers that are not in the file of the studies."""
     stored = np.load(folder / store.LABELS)
     held, labels = stored["validation"].astype(int), stored["test"].astype(int)
-    start = time.perf_counter()
     found: dict[str, Any] = {"rows": {"validation": len(held), "test": len(labels)}, "seeds": seeds, "networks": {}}
     for network in store.NETWORKS:
         count = len(list(folder.glob(f"{network}-base-*.npz")))
         bases = [store.read(folder, store.Training(network, "base", seed)) for seed in range(count)]
-        groups = store.members_of(count)[:seeds]
-        searched = cal.DirichletCalibration(input="logit").fit(bases[0].validation, held)
+        bench = Bench(folder, network, held, labels, bases, store.members_of(count)[:seeds])
+        penalty = cal.DirichletCalibration(input="logit").fit(bases[0].validation, held).penalty_
         bins = chosen_bins(bases[0], held)
-        models: dict[str, list[store.Outputs]] = {"base": bases[:seeds]}
-        for name in store.INTERVENTIONS[1:]:
-            models[name] = [store.read(folder, store.Training(network, name, seed)) for seed in range(seeds)]
-        models["dropout"] = [
-            store.read(folder, store.Training(network, "mc_dropout", seed), "_fixed") for seed in range(seeds)
-        ]
-        models["ensemble"] = [store.ensemble([bases[at] for at in group]) for group in groups]
-        measured: dict[str, Any] = {}
-        for name, outputs in models.items():
-            measured[name] = measure_model(
-                outputs, held, labels, calibrators(searched.penalty_, bins), chance=name == "base"
-            )
-            print(f"{network} {name}: {time.perf_counter() - start:.0f} s", flush=True)
-        means = [calibrated_members([bases[at] for at in group], held) for group in groups]
+        models = {f"{network} {name}": partial(bench.predictions, name) for name in MODELS}
+        cal.study(models, interventions(penalty, bins), metrics=measure, seeds=range(seeds), path=folder / MEASURED)
+        means = [calibrated_members([bases[at] for at in group], held) for group in bench.groups]
         found["networks"][network] = {
             "networks_trained": count,
-            "members": groups,
-            "penalty": searched.penalty_,
+            "members": bench.groups,
+            "penalty": penalty,
             "bins": bins,
             "train_accuracy": {name: train_accuracies(folder, network, name, seeds) for name in store.INTERVENTIONS},
-            "measured": measured,
-            "extras": [extras(labels, one, held, seed) for seed, one in enumerate(models["base"])],
-            "calibrated_members": [measure(labels, probs, seed) for seed, probs in enumerate(means)],
+            "extras": [extras(labels, base, held, seed) for seed, base in enumerate(bases[:seeds])],
+            "calibrated_members": [plain_numbers(cal.Predictions(labels, probs)) for probs in means],
             "disagreement": {
-                name: [disagreement(labels, one) for one in models[name]] for name in ("ensemble", "mc_dropout")
+                name: [disagreement(labels, bench.outputs(name, seed)) for seed in range(seeds)]
+                for name in ("ensemble", "mc_dropout")
             },
         }
     return plainly(found)
@@ -250,54 +264,38 @@ def train_accuracies(folder: Path, network: str, name: str, seeds: int) -> list[
     return [float(np.load(file)["train_accuracy"]) for file in files]
 
 
-def measure_model(
-    outputs: Sequence[store.Outputs],
-    held: Any,
-    labels: Any,
-    after: dict[str, Callable[[], cal.recalibration.Calibrator]],
-    *,
-    chance: bool,
-) -> dict[str, list[dict[str, Any]]]:
-    """The numbers of each seed, without and with each calibrator; errors of drawn labels with calibrators if `chance`."""
-    found = {
-        NONE: [measure(labels, store.probabilities(one.test), seed, chance=True) for seed, one in enumerate(outputs)]
-    }
-    for name, make in after.items():
-        found[name] = []
-        for seed, one in enumerate(outputs):
-            fitted = make().fit(one.validation, held)
-            found[name].append(measure(labels, fitted.predict_proba(one.test), seed, chance=chance))
-    return found
-
-
 def plainly(value: Any) -> Any:
-    """Five digits, and words for numbers that JSON has not."""
-    if isinstance(value, dict):
+    """Numbers of five digits."""
+    if isinstance(value, Mapping):
         return {str(key): plainly(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [plainly(one) for one in value]
-    if isinstance(value, float):
-        return float(f"{value:.5g}") if math.isfinite(value) else str(value)
-    return value
+    return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
-def load(path: Path = RESULTS) -> dict[str, Any]:
-    """The numbers that were written, with infinite ones as numbers."""
-    text = re.sub(r'"(-?)inf"', r"\1Infinity", path.read_text(encoding="utf-8"))
-    found: dict[str, Any] = json.loads(text.replace('"nan"', "NaN"))
+def load(folder: Path = HERE) -> dict[str, Any]:
+    """The numbers that were written; those of the studies by network, model, calibrator and seed."""
+    found: dict[str, Any] = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+    for line in (folder / MEASURED).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        network, model = row["model"].split(" ")
+        seeds = found["networks"][network].setdefault("measured", {}).setdefault(model, {})
+        seeds.setdefault(row["intervention"], []).append({key[1:]: value for key, value in row["values"].items()})
     return found
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("folder", type=Path, help="what experiments.images.train stored")
+    parser.add_argument("folder", type=Path, help="where the outputs lie")
     parser.add_argument("--seeds", type=int, default=store.SEEDS)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=Path, default=HERE)
     given = parser.parse_args(arguments)
-    warnings.simplefilter("ignore", InSampleWarning)
-    found = everything(given.folder, given.seeds)
-    given.out.write_text(json.dumps(found, separators=(",", ":")) + "\n", encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InSampleWarning)
+        found = everything(given.folder, given.seeds)
+    (given.out / RESULTS).write_text(json.dumps(found, separators=(",", ":")) + "\n", encoding="utf-8")
+    shutil.copy(given.folder / MEASURED, given.out / MEASURED)
 
 
 if __name__ == "__main__":

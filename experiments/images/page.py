@@ -1,6 +1,6 @@
 """The page of the study from its numbers.
 
-python -m experiments.images.page [--results results.json] [--out docs/reproductions/images.md]
+python -m experiments.images.page [--results FOLDER] [--out docs/reproductions/images.md]
 """
 
 import argparse
@@ -24,7 +24,7 @@ from experiments.images.claims import (
     values,
     verdict,
 )
-from experiments.images.measure import BINS, CLASSES, GROUPS, INTERVALS, NONE, RESULTS, SHARPER, TOP, load
+from experiments.images.measure import BINS, CLASSES, GROUPS, HERE, INTERVALS, NONE, SHARPER, TOP, load
 from experiments.rendering import markdown_table, render
 from experiments.reproductions.study import PAGES
 
@@ -63,7 +63,7 @@ def tables(networks: dict[str, Results], columns: dict[str, tuple[Any, ...]], ve
             cells = [cell(results, (model, after), *column) for column in columns.values()]
             seeds = results["measured"][model][after]
             lines.append([MODELS[model], after, *cells, *([safety(seeds)] if verdicts else [])])
-            if not verdicts and "chance" in seeds[0]:
+            if not verdicts and "chance ece" in seeds[0]:
                 lines.append(["", "by chance", *(drawn(seeds, *column) for column in columns.values())])
         heads = ["network", "calibrator", *columns, *(["ECD verdict"] if verdicts else [])]
         found += [f"**{NAMES[name]}**", markdown_table(heads, lines)]
@@ -72,8 +72,8 @@ def tables(networks: dict[str, Results], columns: dict[str, tuple[Any, ...]], ve
 
 def drawn(seeds: Sequence[dict[str, Any]], key: str, place: int | None = None) -> str:
     """Mean over seeds of an error of drawn labels, in %."""
-    parts = [one["chance"][key] for one in seeds]
-    return f"{100 * statistics.fmean(one if place is None else one[place] for one in parts):.2f}"
+    name = f"chance {key}" if place is None else f"chance {key} {place}"
+    return f"{100 * average(seeds, name):.2f}"
 
 
 def gap_deviation(seeds: Sequence[dict[str, Any]]) -> float:
@@ -159,7 +159,7 @@ def page(results: dict[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--results", type=Path, default=HERE, help="folder of the numbers")
     parser.add_argument("--out", type=Path, default=PAGES / "images.md")
     given = parser.parse_args(arguments)
     results = load(given.results)

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calibrant.util.arrays import Array
 from experiments.migration.calls import CALLS, SETUP, Call
 from experiments.migration.data import SETS, data
 from experiments.migration.scope import public
 
-Array = NDArray[Any]
 Row = dict[str, Any]
 ROOT = Path(__file__).parent.parent.parent
 NEW = 8

@@ -7,9 +7,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from calibrant.util.arrays import Array
 
 BINARY = ("small", "even", "odd", "tied", "on edges", "0 and 1", "single", "rare", "sharp")
 MODELS = ("2 small", "2 classes", "2 tied", "2 rare", "4 classes", "4 tied")

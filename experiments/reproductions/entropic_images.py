@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 import calibrant as cal
+from calibrant.util.arrays import Array
+from experiments.published import probabilities_of
 from experiments.reproductions import entropic_verdicts as verdicts
 from experiments.reproductions.entropic_rows import FACTS
 from experiments.reproductions.study import Part, Row, Table
 
-Array = NDArray[Any]
 STAGES = ("none", "temperature")
 FORMS = {"ECD (eq. 15)": "true_vs_rest", "ECD (eq. 11)": "full"}
 
@@ -72,8 +71,7 @@ def look(y: Array, prob: Array, draws: int, seed: int) -> Found:
 def halves(network: Network, folder: Path, splits: int, most: int | None) -> Iterator[tuple[Array, ...]]:
     """Probabilities and labels of a fifth of the rows, and those of the rest; several such splits."""
     stored = np.load(folder / f"{network.set}.npz", allow_pickle=False)
-    probs, labels = stored["probs"][:most].astype(np.float64), stored["labels"][:most].astype(np.int64)
-    probs /= probs.sum(axis=1, keepdims=True)
+    probs, labels = probabilities_of(stored)[:most], stored["labels"][:most].astype(np.int64)
     for seed in range(splits):
         order = np.random.default_rng([11, seed]).permutation(len(labels))
         fit, test = np.split(order, [len(order) // 5])
@@ -182,19 +180,11 @@ def imagenet_table(found: Sequence[Confident]) -> Table:
 
 def draw(all_results: Sequence[Results], path: Path) -> None:
     """Reliability of the first choice before and after, the first split."""
-    figure = Figure(figsize=(3.4 * len(all_results), 3.6), layout="constrained")
-    for ax, results in zip(np.atleast_1d(figure.subplots(1, len(all_results))), all_results, strict=True):
-        ax.plot([0, 1], [0, 1], color="grey", linestyle=":", linewidth=1)
-        for stage, found in results.found.items():
-            table = cal.reliability_diagram(found[0].y, found[0].prob, bins=15, level=None).table
-            full = table.rows >= 5
-            rate = table.positives[full] / table.weight[full]
-            label = "no map" if stage == "none" else "temperature"
-            ax.plot(table.mean_score[full], rate, marker="o", markersize=4, label=label)
-        ax.set(title=results.network.name, xlabel="mean confidence", ylabel="share right", aspect="equal")
-        ax.title.set_fontsize(10)
-        ax.legend(frameon=False)
-    figure.savefig(path, dpi=110)
+    panels = {
+        results.network.name: {stage: found[0] for stage, found in results.found.items()} for results in all_results
+    }
+    axes = {"xlabel": "mean confidence", "ylabel": "share right"}
+    verdicts.draw_reliability(panels, path, (3.4 * len(panels), 3.6), bins=15, least=5, **axes)
 
 
 def temperature_text(all_results: Sequence[Results]) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from calibrant.util.arrays import Array
+
 SHARES = (0.6, 0.2, 0.2)
 """Shares of the rows for training, recalibration and testing."""
 

@@ -5,16 +5,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 import calibrant as cal
+from calibrant.util.arrays import Array
 from experiments.reproductions import entropic_verdicts as judging
 from experiments.reproductions.entropic_nets import train
 from experiments.reproductions.entropic_rows import ADULT, FACTS, TELCO, Source, Split, read, split
 from experiments.reproductions.study import Part, Row, Table
 
-Array = NDArray[Any]
 MAPS = ("none", "Platt", "isotonic")
 METRICS = ("ECE", "MCE", "ECD")
 
@@ -211,19 +209,9 @@ def rows_implied(all_results: Sequence[Results]) -> Table:
 
 def draw_reliability(all_results: Sequence[Results], path: Path) -> None:
     """Figure 1: the first seed, the probability of class 1."""
-    figure = Figure(figsize=(9, 4.4), layout="constrained")
-    for ax, results in zip(np.atleast_1d(figure.subplots(1, len(all_results))), all_results, strict=True):
-        ax.plot([0, 1], [0, 1], color="grey", linestyle=":", linewidth=1)
-        for name, runs in results.runs.items():
-            table = cal.reliability_diagram(runs[0].y, runs[0].prob, bins=10, level=None).table
-            full = ~table.empty
-            rate = table.positives[full] / table.weight[full]
-            ax.plot(table.mean_score[full], rate, marker="o", markersize=4, label="no map" if name == "none" else name)
-        ax.set(
-            title=results.source.name, xlabel="mean probability of class 1", ylabel="share of class 1", aspect="equal"
-        )
-        ax.legend(frameon=False)
-    figure.savefig(path, dpi=110)
+    panels = {results.source.name: {name: runs[0] for name, runs in results.runs.items()} for results in all_results}
+    axes = {"xlabel": "mean probability of class 1", "ylabel": "share of class 1"}
+    judging.draw_reliability(panels, path, (9, 4.4), bins=10, least=1, **axes)
 
 
 def part(all_results: Sequence[Results], plan: Plan, pictures: Path) -> Part:

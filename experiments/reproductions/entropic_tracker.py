@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 import calibrant as cal
+from calibrant.util.arrays import Array
 from experiments.reproductions.entropic_verdicts import mean, spread
 from experiments.reproductions.study import Part, Table
 
-Array = NDArray[Any]
 DIMENSIONS = 4
 """Place and speed along two axes."""
 PROCESS, MEASUREMENT = 0.05, 1.0

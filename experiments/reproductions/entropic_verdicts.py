@@ -1,15 +1,16 @@
 """Scores, thresholds and verdicts as the paper gives them: T-Cal's bins for ECE and MCE, consistency resampling."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from matplotlib.figure import Figure
 
 import calibrant as cal
+from calibrant.util.arrays import Array
 from experiments.reproductions.study import Row
 
-Array = NDArray[Any]
 HELD, ANEW, FIXED = "held", "sought anew", "always 15"
 """T-Cal's number of bins, fixed or chosen again for simulated outcomes; and a fixed number for comparison."""
 FLOOR = 1e-7
@@ -74,6 +75,24 @@ def binned(y: Array, prob: Array, draws: int, seed: int, bins: int | str, **word
         **words,
     )
     return {name.upper(): Verdict(found[name].statistic, found[name].critical_value) for name in ("ece", "mce")}
+
+
+def draw_reliability(
+    panels: dict[str, dict[str, Any]], path: Path, size: tuple[float, float], *, bins: int, least: int, **axes: str
+) -> None:
+    """A reliability diagram for each title, with a line for each map, of bins with at least so many rows."""
+    figure = Figure(figsize=size, layout="constrained")
+    for ax, (title, lines) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels.items(), strict=True):
+        ax.plot([0, 1], [0, 1], color="grey", linestyle=":", linewidth=1)
+        for name, found in lines.items():
+            table = cal.reliability_diagram(found.y, found.prob, bins=bins, level=None).table
+            full = table.rows >= least
+            rate = table.positives[full] / table.weight[full]
+            ax.plot(table.mean_score[full], rate, marker="o", markersize=4, label="no map" if name == "none" else name)
+        ax.set(title=title, aspect="equal", **axes)
+        ax.title.set_fontsize(10)
+        ax.legend(frameon=False)
+    figure.savefig(path, dpi=110)
 
 
 Ways = dict[str, dict[str, Verdict]]

@@ -15,9 +15,9 @@ from calibrant.figures.classgroups import group_error_diagram
 from calibrant.figures.groupconfidence import group_confidence_diagram
 from calibrant.figures.intervals import inside
 from calibrant.figures.topk import topk_diagram
+from calibrant.util.arrays import Floats
 from experiments.reproductions import practical_sets as sets
 
-Floats = NDArray[np.float64]
 GAMMA = 0.1
 THREE = ((0.0, 0.33), (0.33, 0.66), (0.66, 1.0))
 ALERT = ((0.0, 0.8), (0.9, 1.0))

@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calibrant.util.arrays import Floats
 from experiments.reproductions.practical_sets import MAPS, MODELS, RAW, SOURCES
 
-Floats = NDArray[np.float64]
 Results = dict[str, Any]
 LOWER, HIGHER = "↓", "↑"
 SAME = 1e-6

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
+from calibrant.util.arrays import Floats
+from experiments.published import probabilities_of
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 RAW = "as trained"
@@ -85,12 +86,7 @@ class Rows:
 def read(data: Path, source: Source) -> Rows:
     """All rows of a set, with probabilities that sum to 1 in double precision."""
     with np.load(data / "sets" / f"{source.file}.npz", allow_pickle=False) as stored:
-        logits = "logits" in stored
-        probs = stored["logits" if logits else "probs"].astype(np.float64)
-        labels = stored["labels"].astype(np.intp)
-    if logits:
-        probs = np.exp(probs - probs.max(axis=1, keepdims=True))
-    return Rows(labels, probs / probs.sum(axis=1, keepdims=True))
+        return Rows(stored["labels"].astype(np.intp), probabilities_of(stored))
 
 
 def split(rows: Rows, seed: int, each: int | None = None) -> tuple[Rows, Rows]:

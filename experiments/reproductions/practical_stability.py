@@ -5,16 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.figures.stability import stability_diagram
+from calibrant.util.arrays import Floats
 from experiments.reproductions import practical_pictures as pictures_of
 from experiments.reproductions.practical_measure import drawn_labels
 from experiments.reproductions.practical_sets import C100, LENET, Source, read, split
 from experiments.reproductions.study import Part, Row, Table
 
-Floats = NDArray[np.float64]
 FULL, TOP = "full", "top-1"
 CURVES: tuple[tuple[Source, str], ...] = ((C100, FULL), (LENET, FULL), (LENET, TOP))
 GAMMAS = tuple(2.0**-k for k in range(1, 7))

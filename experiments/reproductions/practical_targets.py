@@ -4,15 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import calibrant as cal
+from calibrant.util.arrays import Floats
 from experiments.reproductions import practical_sets as sets
 from experiments.reproductions.practical_measure import GAMMA, drawn_labels, leaves
 from experiments.reproductions.practical_reading import marked
 from experiments.reproductions.study import Part, Row, Table
 
-Floats = NDArray[np.float64]
 BAND = (0.9, 1.0)
 GROUPS, SET, ROWS = "temperature of the groups", "Platt scaling of the set", "Platt scaling of the band"
 MODELS = (sets.RAW, sets.TEMPERATURE, GROUPS, SET, ROWS)

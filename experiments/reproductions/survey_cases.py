@@ -7,8 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import calibrant as cal
+from experiments.published import read_set
 from experiments.reproductions.study import Part, Row, Table
-from experiments.reproductions.survey_data import FACTS, Rows, answers, arrays, halves, read, table_rows
+from experiments.reproductions.survey_data import FACTS, Rows, answers, halves, read, table_rows
 
 SEED = 41
 DIRECTED: list[str] = FACTS["directed"]
@@ -154,7 +155,7 @@ def shuffled(rows: Rows, groups: Any, bins: int, times: int) -> tuple[float, flo
 def local_part(small: bool, data: Path) -> Part:
     """Use case 4: pce by subject and by race."""
     times = 19 if small else 199
-    stored = arrays(data, "mmlu_llama31_8b_instruct")
+    stored = read_set(data, "mmlu_llama31_8b_instruct")
     rows = read(data, "mmlu_llama31_8b_instruct")
     order = np.random.default_rng(SEED).permutation(len(rows.y))
     fit, at = rows.take(order[: len(order) // 2]), order[len(order) // 2 :]
@@ -177,7 +178,7 @@ def local_part(small: bool, data: Path) -> Part:
 
 def _compas(data: Path) -> tuple[Rows, Any]:
     """Half of COMPAS with a curve fitted on the other half, and the groups of race with at least 300 rows in all."""
-    rows, race = answers(data, "compas_two_year"), arrays(data, "compas_two_year")["race_code"]
+    rows, race = answers(data, "compas_two_year"), read_set(data, "compas_two_year")["race_code"]
     order = np.random.default_rng(SEED).permutation(len(rows.y))
     first, second = order[: len(order) // 2], order[len(order) // 2 :]
     second = second[np.isin(race[second], np.flatnonzero(np.bincount(race) >= 300))]

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.util.arrays import Floats
+from experiments.published import probabilities_of, read_set
 from experiments.reproductions.study import Row
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Options = tuple[str, dict[str, Any]]
 FACTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("survey.toml").read_text(encoding="utf-8"))
@@ -44,27 +45,18 @@ class Rows(NamedTuple):
         return Rows(self.y[at], self.p[at])
 
 
-def arrays(data: Path, name: str) -> dict[str, Any]:
-    """All arrays of a set."""
-    with np.load(data / "sets" / f"{name}.npz", allow_pickle=False) as stored:
-        return dict(stored)
-
-
 def read(data: Path, name: str) -> Rows:
     """A probability of every class; two columns for yes or no."""
-    found = arrays(data, name)
+    found = read_set(data, name)
     if "confidence" in found or "label" in found:
         answer = answers(data, name)
         return Rows(answer.y, np.column_stack([1 - answer.p, answer.p]))
-    p = found["probs" if "probs" in found else "logits"].astype(np.float64)
-    if "logits" in found:
-        p = np.exp(p - p.max(axis=1, keepdims=True))
-    return Rows(found["labels"].astype(np.int64), p / p.sum(axis=1, keepdims=True))
+    return Rows(found["labels"].astype(np.int64), probabilities_of(found))
 
 
 def answers(data: Path, name: str) -> Rows:
     """One score and 0 or 1: the event of a set of two classes, or whether the answer given was right."""
-    found = arrays(data, name)
+    found = read_set(data, name)
     if "confidence" in found:
         right = found["correct"] if "correct" in found else found["pred"] == found["label"]
         return Rows(right.astype(np.int64), np.clip(found["confidence"].astype(np.float64), 0, 1))

@@ -5,17 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 import calibrant as cal
 from calibrant.errors import CalibrantError
 from calibrant.inference import simulation as simulate
 from calibrant.recalibration.methods import METHODS
+from calibrant.util.arrays import Floats
 from experiments.reproductions.study import Part, Row, Table
 from experiments.reproductions.survey_data import FACTS, Rows, halves, read, table_rows, with_options
 
-Floats = NDArray[np.float64]
 SEED = 31
 SETS: list[str] = FACTS["ranked"]
 # Too slow for ten classes and five thousand rows.

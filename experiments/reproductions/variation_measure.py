@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
+from calibrant.util.arrays import Floats
 from calibrant.views.view import View
 
-Floats = NDArray[np.float64]
 Values = dict[str, float]
 
 BINS = 10

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from calibrant.util.arrays import Array
+
 ROWS = 600
 
 LOGITS = {

@@ -55,9 +55,9 @@ def test_bias_and_error_are_those_of_the_runs(tmp_path: Path, monkeypatch: pytes
     assert results["deviation"][EXTREME]["ece"][0] == pytest.approx(values.std(ddof=1), rel=1e-3)
     found = estimators.Found(results)
     bias, spread = results["bias"][EXTREME]["ece"][0], results["deviation"][EXTREME]["ece"][0]
-    assert found.size("ece", 0, [EXTREME], squared=True) == pytest.approx(np.hypot(bias, spread))
-    assert found.relative("ece", 0) == pytest.approx(abs(bias) / spread)
-    assert found.size("ece", 3, [EXTREME]) is None
+    assert found.averages("ece", 0, found.wrong) == pytest.approx((abs(bias), spread, np.hypot(bias, spread)))
+    nearer = [abs(found.bias["ece"][0, at]) < abs(found.bias["brier"][0, at]) for at in range(2)]
+    assert found.wins("ece", "brier", "miscalibrated") == (sum(nearer), 2)
 
 
 def test_stored_results_have_every_metric_and_scenario() -> None:

@@ -129,16 +129,52 @@ def test_the_measures_of_calibrated_and_of_sharpened_forecasts() -> None:
     drawn = cal.inference.make_calibrated(1500, distribution=(0.2,) * 10, rng=0)
     probs = np.asarray(drawn.y_prob) * (1 - 1e-6) + 1e-7
     sharp = probs**2 / (probs**2).sum(axis=1, keepdims=True)
-    right, over = (measure.measure(np.asarray(drawn.y_true), one, 0, chance=True) for one in (probs, sharp))
+    right, over = (measure.measure(cal.Predictions(drawn.y_true, one)) for one in (probs, sharp))
     assert right["ece"] <= right["ece_critical"]
     assert abs(right["ecd"]) < right["ecd_critical"] * 1.5
     assert over["ece"] > over["ece_critical"]
     assert over["ecd"] > over["ecd_critical"]
-    assert len(over["top_k"]) == len(measure.TOP)
-    assert over["top_k"][0] > right["top_k"][0]
-    assert sum(over["interval_rows"][:3]) == pytest.approx(1)
-    assert right["chance"]["top_k"][-1] == pytest.approx(right["top_k"][-1], abs=0.03)
-    assert set(right["chance"]) == {"top_k", "group", "by_group", "interval_rows", "outside", "ece", "ecd"}
+    assert over["top_k 0"] > right["top_k 0"]
+    assert sum(over[f"interval_rows {place}"] for place in range(3)) == pytest.approx(1, abs=1e-4)
+    full = f"top_k {len(measure.TOP) - 1}"
+    assert right[f"chance {full}"] == pytest.approx(right[full], abs=0.03)
+    drawn_again = {name.split()[1] for name in right if name.startswith("chance ")}
+    assert drawn_again == {"top_k", "group", "by_group", "interval_rows", "outside", "ece", "ecd"}
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")  # few images
+def test_a_network_is_one_study_of_stored_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "NETWORKS", ("vgg",))
+    monkeypatch.setattr(measure, "MODELS", ("base", "dropout", "ensemble"))
+    monkeypatch.setattr(measure, "chosen_bins", lambda *_: 2)
+    labels = {part: np.arange(60, dtype=np.uint8) % 10 for part in stored.PARTS}
+    np.savez(tmp_path / stored.LABELS, **labels)
+
+    def logits(seed: int) -> dict[str, Any]:
+        rng = np.random.default_rng(seed)
+        return {part: rng.normal(size=(60, 10)) + 2 * np.eye(10)[labels[part]] for part in stored.PARTS}
+
+    for name in stored.INTERVENTIONS:
+        for seed in range(5):
+            rows = logits(seed)
+            if name == "mc_dropout":
+                rows |= {f"{part}_fixed": rows[part] for part in stored.PARTS}
+                rows |= {f"{part}_entropy": stored.entropy(stored.probabilities(rows[part])) for part in stored.PARTS}
+            stored.save(tmp_path, Training("vgg", name, seed), rows, 0.5)
+    (tmp_path / "out").mkdir()
+    for _ in range(2):  # the second time nothing is measured again
+        measure.main([str(tmp_path), "--seeds", "2", "--out", str(tmp_path / "out")])
+        monkeypatch.setattr(measure, "measure", lambda p: pytest.fail("measured again"))
+    network = measure.load(tmp_path / "out")["networks"]["vgg"]
+    assert list(network["measured"]) == list(measure.MODELS)
+    outputs = stored.read(tmp_path, Training("vgg", "base", 1))
+    fitted = cal.TemperatureScaling(input="logit").fit(outputs.validation, labels["validation"])
+    scaled = fitted.predict_proba(outputs.test)
+    one = network["measured"]["base"]["temperature"][1]
+    assert one["nll"] == pytest.approx(cal.nll(labels["test"], scaled), rel=1e-4)
+    assert one["ece"] == pytest.approx(cal.ece(labels["test"], scaled, bins=measure.BINS), rel=1e-4)
+    assert network["measured"]["dropout"] == network["measured"]["base"]
+    assert len(network["extras"]) == len(network["measured"]["ensemble"]["none"]) == 2
 
 
 def test_a_temperature_from_the_other_half_calibrates() -> None:

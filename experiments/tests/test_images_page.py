@@ -43,7 +43,8 @@ def test_verdicts_follow_from_the_numbers(results: dict[str, Any]) -> None:
         both = all(one["ece"] > one["ece_critical"] and one["ecd"] > one["ecd_critical"] for one in seeds)
         assert finding("both_reject", network).seen == both
         ranks = [
-            np.mean([one["rank_confidence"][at] for one in seeds]) < np.mean([one["rank_rate"][at] for one in seeds])
+            np.mean([one[f"rank_confidence {at}"] for one in seeds])
+            < np.mean([one[f"rank_rate {at}"] for one in seeds])
             for at in (1, 2, 3)
         ]
         assert finding("underconfident_ranks", network).seen == all(ranks)
@@ -54,10 +55,8 @@ def test_verdicts_follow_from_the_numbers(results: dict[str, Any]) -> None:
         turned = copy.deepcopy(network)
         for at, one in enumerate(turned["measured"]["base"][measure.NONE]):
             one["ece"], one["ecd"] = (-1.0, -1.0) if both else (1.0 + at, 1.0 + at)
-            if not all(ranks):
-                one["rank_confidence"], one["rank_rate"] = [0.0] * 5, [0.5] * 5
-            else:
-                one["rank_confidence"], one["rank_rate"] = [0.5] * 5, [0.0] * 5
+            for place in range(5):
+                one[f"rank_confidence {place}"], one[f"rank_rate {place}"] = (0.5, 0.0) if all(ranks) else (0.0, 0.5)
         assert finding("both_reject", turned).seen != both
         assert finding("underconfident_ranks", turned).seen != all(ranks)
 
@@ -70,7 +69,7 @@ def test_what_chance_explains_is_not_seen(results: dict[str, Any]) -> None:
     for one, base in zip(
         network["measured"]["label_smoothing"][measure.NONE], network["measured"]["base"][measure.NONE], strict=True
     ):
-        one["chance"]["group"] = one["group"] - (base["group"] - base["chance"]["group"])
+        one["chance group"] = one["group"] - (base["group"] - base["chance group"])
     assert claims.moved(network, method, "group") == 1
     assert claims.moved_twice(network, method, "group") == 0
 

@@ -37,7 +37,7 @@ SIMULATED: list[tuple[Path, Path, Callable[[Any], str]]] = [
     (estimators.RESULTS, estimators.PAGE, estimators.page),
     (calibrators.RESULTS, calibrators_page.PAGE, calibrators_page.page),
     (calibrators_simulated.RESULTS, calibrators_simulated.PAGE, lambda found: render("calibrators-simulated", found)),
-    (measure.RESULTS, PAGES / "images.md", lambda _: images.page(images.load(measure.RESULTS))),
+    (measure.HERE / measure.RESULTS, PAGES / "images.md", lambda _: images.page(images.load())),
 ]
 
 

@@ -92,3 +92,23 @@ def test_models_are_compared_where_there_is_one_intervention() -> None:
     assert found["c", "none", "ece"].pvalue is not None
     single = cal.study({"a": a}, seeds=[0])
     assert (single.rows[0].deviation, single.rows[0].pvalue) == (None, None)
+
+
+def test_a_function_returns_any_numbers(tmp_path: Path) -> None:
+    def numbers(p: cal.Predictions) -> dict[str, float]:
+        return {"ece, 5 bins": cal.ece(p, bins=5), "rows": p.n, "endless": np.inf}
+
+    keywords: dict[str, Any] = {"seeds": range(3), "path": tmp_path / "study.jsonl"}
+    found = cal.study({"net": pair}, STEPS, metrics=numbers, **keywords)
+    assert found["net", "none", "ece, 5 bins"].values == pytest.approx([cal.ece(pair(s)[1], bins=5) for s in range(3)])
+    assert found["net", "flat", "rows"].difference == 0
+    endless = found["net", "flat", "endless"]
+    assert (endless.mean, endless.deviation, endless.difference, endless.pvalue) == (np.inf, None, None, None)
+    assert [row.metric for row in found.rows][:3] == ["ece, 5 bins"] * 3
+    # What the file has is neither asked for nor measured again.
+    again = cal.study(
+        {"net": lambda _: pytest.fail("asked")}, STEPS, metrics=lambda _: pytest.fail("measured"), **keywords
+    )
+    assert str(again) == str(found)
+    with raises(cal.CalibrantError, "metric"):
+        found["net", "none", "no such number"]

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ..inference.multiplicity import adjust
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
 from ..recalibration.base import Calibrator, fit_copy
+from ..util.arrays import Floats
 from ..util.progress import track
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
@@ -44,7 +45,7 @@ class StudyRow:
     mean : float or None
         Mean over seeds; None where the metric is undefined for one of them.
     deviation : float or None
-        Standard deviation over seeds; None with one seed.
+        Standard deviation over seeds; None with one seed, and where a value is undefined or infinite.
     difference : float or None
         Mean difference from the baseline with the same seeds; None for the baseline itself.
     pvalue : float or None
@@ -90,9 +91,10 @@ class Study(Result):
     baseline: str
 
     def __getitem__(self, key: tuple[str, ...]) -> StudyRow:
-        model, intervention, metric, *lens = key
+        model, intervention, name, *lens = key
+        metric = name if any(row.metric == name for row in self.rows) else catalogue[name].id
         for row in self.rows:
-            wanted = (row.model, row.intervention, row.metric) == (model, intervention, catalogue[metric].id)
+            wanted = (row.model, row.intervention, row.metric) == (model, intervention, metric)
             if wanted and (not lens or row.lens == lens[0]):
                 return row
         raise ArgumentError(
@@ -127,7 +129,7 @@ def study(
     interventions: Mapping[str, Calibrator | Callable[..., Any] | None] | None = None,
     *,
     lenses: Sequence[str | None] = (None,),
-    metrics: Sequence[str] = ("ece", "nll"),
+    metrics: Sequence[str] | Callable[[Predictions], Mapping[str, float]] = ("ece", "nll"),
     seeds: Iterable[int] = range(5),
     path: str | os.PathLike[str] | None = None,
 ) -> Study:
@@ -146,8 +148,9 @@ def study(
         intervention. The first is the baseline of the tests. By default there is none.
     lenses : sequence of str or None, default (None,)
         Lenses of the metrics; None is the lens of each metric itself.
-    metrics : sequence of str, default ("ece", "nll")
-        Identifiers or aliases of metrics.
+    metrics : sequence of str or callable, default ("ece", "nll")
+        Identifiers or aliases of metrics; or a function of the `Predictions` to evaluate that returns numbers by name, such as metrics with
+        options, critical values of tests, or any other quantity. Of a function, `lenses` are not used.
     seeds : iterable of int, default range(5)
         Seeds of the runs.
     path : path-like, optional
@@ -194,29 +197,36 @@ def study(
             raise ArgumentError(
                 argument, "must be a mapping from names with at least one entry", 'for example {"net": predict}'
             )
-    chosen, numbers = [catalogue[name].id for name in metrics], list(dict.fromkeys(int(seed) for seed in seeds))
-    if not (chosen and numbers and lenses):
+    chosen = [] if callable(metrics) else [catalogue[name].id for name in metrics]
+    numbers = list(dict.fromkeys(int(seed) for seed in seeds))
+    if not (numbers and lenses and (chosen or callable(metrics))):
         raise ArgumentError("seeds", "metrics, lenses and seeds must not be empty", "for example seeds=range(5)")
     values = {} if path is None else _read_values(Path(path))
-    wanted = {f"{lens or ''}|{metric}" for lens, metric in product(lenses, chosen)}
+    wanted = dict.fromkeys(f"{lens or ''}|{metric}" for lens, metric in product(lenses, chosen))
+    done = {key for key, known in values.items() if wanted.keys() <= known.keys()}
     for model, seed in track(list(product(models, numbers)), "runs"):
-        left = [name for name in steps if not wanted <= set(values.get((model, name, seed), ()))]
+        left = [name for name in steps if (model, name, seed) not in done]
         if not left:
             continue
         fit, test = _rows_of(model, models[model], seed)
         for name in left:
             rows = _intervene(name, steps[name], fit, test)
-            measured = {
-                f"{lens or ''}|{result.metric}": result.value
-                for lens in lenses
-                for result in evaluate(rows, metrics=chosen, lens=lens).results
-            }
+            measured = _measure(rows, metrics if callable(metrics) else chosen, lenses)
             values[model, name, seed] = values.get((model, name, seed), {}) | measured
             if path is not None:
                 line = {"model": model, "intervention": name, "seed": seed, "values": measured}
                 with Path(path).open("a", encoding="utf-8", newline="\n") as file:
                     file.write(json.dumps(line) + "\n")
-    return _summary(values, list(models), list(steps), list(product([lens or "" for lens in lenses], chosen)), numbers)
+    measures = wanted or values[next(iter(models)), next(iter(steps)), numbers[0]]
+    return _summary(values, list(models), list(steps), list(measures), numbers)
+
+
+def _measure(rows: Predictions, metrics: Any, lenses: Sequence[str | None]) -> dict[str, float | None]:
+    """The numbers of a function, or metrics under each lens, by lens and name."""
+    if callable(metrics):
+        return {f"|{name}": float(value) for name, value in metrics(rows).items()}
+    measured = [(lens, result) for lens in lenses for result in evaluate(rows, metrics=metrics, lens=lens).results]
+    return {f"{lens or ''}|{result.metric}": result.value for lens, result in measured}
 
 
 def _read_values(path: Path) -> Values:
@@ -273,37 +283,37 @@ def _intervene(name: str, intervention: Any, fit: Predictions | None, test: Pred
 
 
 def _summary(
-    values: Values, models: list[str], interventions: list[str], measures: list[tuple[str, str]], seeds: list[int]
+    values: Values, models: list[str], interventions: list[str], measures: list[str], seeds: list[int]
 ) -> Study:
     """Means, deviations and tests."""
     from scipy.special import stdtr
 
-    rows: list[Any] = []
-    tests: dict[Any, Any] = {}
-    for lens, metric in measures:
-        every = {
-            (model, name): [values[model, name, seed].get(f"{lens}|{metric}") for seed in seeds]
-            for model, name in product(models, interventions)
-        }
-        for (model, name), own in every.items():
-            base = (model, interventions[0]) if len(interventions) > 1 else (models[0], interventions[0])
-            known = None not in own
-            mean = float(np.mean(own)) if known else None  # type: ignore[arg-type]
-            deviation = float(np.std(own, ddof=1)) if known and len(own) > 1 else None  # type: ignore[arg-type]
-            difference = None
-            if known and base != (model, name) and None not in every[base]:
-                apart = np.subtract(own, every[base])  # type: ignore[arg-type]
-                difference = float(apart.mean())
-                error = float(apart.std(ddof=1)) / math.sqrt(len(apart)) if len(apart) > 1 else math.nan
-                if error > 0 or (error == 0 and difference == 0):
-                    t = abs(difference) / error if error > 0 else 0.0
-                    tests[len(rows)] = 2 * float(stdtr(len(apart) - 1, -t))
-            rows.append(StudyRow(model, name, lens, metric, mean, deviation, difference, None, tuple(own)))
-    adjusted = dict(zip(tests, adjust(np.array([*tests.values()]), "holm").tolist(), strict=True))
+    def values_of(model: str, name: str, measure: str) -> Floats:
+        return np.array([values[model, name, seed].get(measure) for seed in seeds], np.float64)
+
+    rows: list[StudyRow] = []
+    tests: dict[int, float] = {}
+    for model, measure, name in product(models, measures, interventions):
+        own, difference = values_of(model, name, measure), None
+        base = (model, interventions[0]) if len(interventions) > 1 else (models[0], interventions[0])
+        if base != (model, name):
+            with np.errstate(invalid="ignore"):  # both may be infinite
+                difference, deviation = _moments(own - values_of(*base, measure))
+            if difference is not None and deviation is not None and (deviation > 0 or difference == 0):
+                t = abs(difference) / deviation * math.sqrt(len(own)) if deviation > 0 else 0.0
+                tests[len(rows)] = 2 * float(stdtr(len(own) - 1, -t))
+        each = tuple(None if math.isnan(value) else value for value in own.tolist())
+        lens, metric = measure.split("|", 1)
+        rows.append(StudyRow(model, name, lens, metric, *_moments(own), difference, None, each))
     if not any(row.mean is not None for row in rows):
-        raise UndefinedMetricError(
-            "metrics", "no metric is defined for these predictions", "use other metrics or lenses"
-        )
-    order = sorted(range(len(rows)), key=lambda at: models.index(rows[at].model))
-    done = tuple(StudyRow(**{**vars(rows[at]), "pvalue": adjusted.get(at)}) for at in order)
+        raise UndefinedMetricError("metrics", "no metric is defined for these predictions", "use other metrics")
+    adjusted = dict(zip(tests, adjust(np.array([*tests.values()]), "holm").tolist(), strict=True))
+    done = tuple(replace(row, pvalue=adjusted.get(at)) for at, row in enumerate(rows))
     return Study(done, tuple(seeds), interventions[0] if len(interventions) > 1 else models[0])
+
+
+def _moments(values: Floats) -> tuple[float | None, float | None]:
+    """Mean and standard deviation; None where a value is undefined, and for the deviation of one or of infinite values."""
+    mean = float(values.mean())
+    deviation = float(values.std(ddof=1)) if len(values) > 1 and np.isfinite(values).all() else None
+    return None if math.isnan(mean) else mean, deviation

@@ -28,7 +28,7 @@ from ..views.resolve import as_predictions
 from .base import Calibrator, Identity, Input
 from .cross_validation import CrossValidation, beside_scores, fit_quietly
 from .methods import METHODS, find_method
-from .metric_targets import MetricTarget, MetricValidation, read_loss, target_fits
+from .metric_targets import MetricTarget, MetricValidation, lens_name, read_loss, target_fits
 from .safe import FLOOR
 from .scores import Floats, TrainingData, fold_of_rows, names_array, split_cells
 from .targets import Target, carried_over, induced, owners, read_target
@@ -386,7 +386,7 @@ def recalibrate(
         high=high,
         note="; ".join(filter(None, notes)),
         warned=cv.fits[best.method].warnings[-1],
-        lens=problem.target.name if problem.target is not None else getattr(aim, "lens_name", ""),
+        lens=problem.target.name if problem.target is not None else lens_name(lens),
         held_out=cv.fits[best.method].probs,
     )
 

@@ -61,8 +61,8 @@ CONTINUOUS = frozenset(
 )
 # Each parameter costs one evaluation of the metric for each gradient.
 MOST_PARAMETERS = 5
-# Step of the differences: above the tolerance of metrics that solve an equation.
-STEP = 1e-4
+# Step of the differences, above the tolerance of metrics that solve an equation; and the relative change of the objective below which a fit ends.
+SEARCH = {"eps": 1e-4, "ftol": 1e-5, "gtol": 1e-4, "maxiter": 50}
 
 
 class MetricTarget(NamedTuple):
@@ -70,11 +70,6 @@ class MetricTarget(NamedTuple):
 
     metric: Metric
     lens: str | Lens | None
-
-    @property
-    def lens_name(self) -> str:
-        """Name of the lens; empty for the lens of the metric itself."""
-        return _name_of(self.lens)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -141,7 +136,7 @@ class TargetFit(Calibrator):
         unit, limit = 1.0, nll(data.probs)
         unit = math.sqrt(objective(start)) or 1.0
         bounds = [(-6.9, 6.9), *((None, None) for _ in start[1:])]
-        best = minimize(objective, start, method="L-BFGS-B", bounds=bounds, options={"eps": STEP, "maxiter": 50})
+        best = minimize(objective, start, method="L-BFGS-B", bounds=bounds, options=SEARCH)
         apply(best.x if best.fun < 1 else start)
 
     def _predict(self, data: Scores) -> Floats:
@@ -176,7 +171,7 @@ def read_loss(loss: Any, lens: Any) -> tuple[str | MetricTarget, Any]:
 
     A metric, or a loss under a lens that measures all classes, such as ``"classwise"``, is evaluated on all held-out rows together.
     """
-    measured = _name_of(lens).partition(":")[0] in MEASURED
+    measured = lens_name(lens).partition(":")[0] in MEASURED
     if not measured and loss in LOSSES:
         return str(loss), lens
     if loss not in catalogue:
@@ -188,7 +183,8 @@ def read_loss(loss: Any, lens: Any) -> tuple[str | MetricTarget, Any]:
     return MetricTarget(metric, lens if measured else None), None if measured else lens
 
 
-def _name_of(lens: Any) -> str:
+def lens_name(lens: Any) -> str:
+    """Name of a lens; empty for none."""
     return lens.name if isinstance(lens, Lens) else lens if isinstance(lens, str) else ""
 
 
