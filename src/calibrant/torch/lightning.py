@@ -157,9 +157,9 @@ class CalibrationCallback(Base):
             self._sums.to(logits.device)
         self._sums.update(logits, labels)
         if self.temperature:
-            self._keep_rows(logits, labels)
+            self._keep(logits, labels)
 
-    def _keep_rows(self, logits: Tensor, labels: Tensor) -> None:
+    def _keep(self, logits: Tensor, labels: Tensor) -> None:
         if logits.ndim == 1:
             logits = torch.stack([torch.zeros_like(logits), logits], dim=1)
         logits = logits.movedim(1, -1).flatten(0, -2).float().cpu()
