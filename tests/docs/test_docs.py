@@ -40,7 +40,7 @@ def test_code_runs_as_pasted(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.usefixtures("quick_windows")
+@pytest.mark.usefixtures("quick_windows", "quick_intervals")
 @pytest.mark.parametrize("page", [p for p in CODE if p.name not in (*FRESH, "gallery.md")], ids=lambda p: p.name)
 def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same in this process, whose modules are loaded, and with short reports and few draws."""
