@@ -226,9 +226,8 @@ def corrected_rate(
         (residual - residual.mean()) * math.sqrt(correct) / n,
         (judged - judged.mean()) / others if others else judged,
     ]
-    moments = Moments(
-        estimate, sum(float(np.sum(part**2)) for part in parts), sum(float(np.sum(part**3)) for part in parts), n - 1
-    )
+    variance, third = (sum(float(np.sum(part**exponent)) for part in parts) for exponent in (2, 3))
+    moments = Moments(estimate, variance, third, n - 1)
     # One more label that the judge contradicts: the rarer one where it expects the other, and the other where it expects the rarer one.
     rarer, other = 1.0, power * covariance / max(min(y.mean(), 1 - y.mean()), 1 / n)
     up, down = (rarer, other) if estimate <= 0.5 else (other, rarer)
