@@ -133,9 +133,7 @@ def equivalence_test(data: Any, metric: Metric, tolerance: float, alpha: float, 
         )
         raise ArgumentError("tolerance", problem, "for example 0.02")
     if not metric.info.tolerance:
-        problem = (
-            "has no interval that was shown by simulation to rule out errors of the size of the tolerance rarely enough"
-        )
+        problem = "has no interval whose upper limit held its level in simulations"
         raise UndefinedMetricError(metric.id, problem, "use a metric with catalogue[ID].info.tolerance, such as 'ece'")
     keywords["n_resamples"] = max(LEAST_RESAMPLES, keywords.get("n_resamples", 0))
     limits: Interval = interval(data, metric=metric, level=1 - 2 * alpha, **keywords)

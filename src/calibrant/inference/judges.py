@@ -224,10 +224,7 @@ def corrected_rate(
         parts.append((judged - judged.mean()) / unlabelled)
     variance, third = (sum(float(np.sum(part**exponent)) for part in parts) for exponent in (2, 3))
     moments = Moments(estimate, variance, third, n - 1)
-    # One more label that the judge contradicts: the rarer one where it expects the other, and the other where it expects the rarer one.
-    rarer, other = 1.0, power * covariance / max(min(y.mean(), 1 - y.mean()), 1 / n)
-    up, down = (rarer, other) if estimate <= 0.5 else (other, rarer)
-    low, high = gamma_limits(moments, level, -down / n)[0], gamma_limits(moments, level, up / n)[1]
+    low, high = _corrected_limits(moments, level, n, float(y.mean()), power * covariance)
     is_share = bool((score >= 0).all() and (score <= 1).all())
     pvalue, test = _judge_test(score[is_gold], y) if is_share else (math.nan, "")
     return CorrectedRate(
@@ -250,6 +247,13 @@ def corrected_rate(
 def _tuned_power(covariance: float, variance: float, n: int, unlabelled: int) -> float:
     """Weight of the judge with the least variance of the estimate; 0 where the judge cannot contribute."""
     return covariance / ((1 + n / unlabelled) * variance) if unlabelled and variance > 0 else 0.0
+
+
+def _corrected_limits(moments: Moments, level: float, n: int, rate: float, explained: float) -> tuple[float, float]:
+    """Limits with one more label that the judge contradicts: the rarer one where it expects the other, and the other where it expects the rarer."""
+    rarer, other = 1.0, explained / max(min(rate, 1 - rate), 1 / n)
+    up, down = (rarer, other) if moments.mean <= 0.5 else (other, rarer)
+    return gamma_limits(moments, level, -down / n)[0], gamma_limits(moments, level, up / n)[1]
 
 
 def _read_gold(gold: Any, rows: int) -> Floats:
