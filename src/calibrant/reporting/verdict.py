@@ -312,7 +312,7 @@ def _study_sentence(study: ClinicalSummary) -> str:
     """State the three measures of a validation study, and whether its slope differs from 1."""
     measures = []
     for id, name in (("oe", "O/E"), ("slope", "calibration slope"), ("c", "C statistic")):
-        row, digits = study[id], partial(number, digits=2)
+        row, digits = study[id], partial(number, digits=3)
         bounds = (
             "" if row.low is None else f" ({level_text(study.level)} interval {digits(row.low)} to {digits(row.high)})"
         )
