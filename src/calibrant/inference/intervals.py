@@ -299,19 +299,22 @@ def interval(
         method, (ends, sample) = "inversion", _by_inversion(test, source, options, exact)
         note = "" if value >= ends[0] else BELOW_ZERO
     else:
-        sampler: Sampler
-        if not cluster:
-            sampler = choose_sampler([(chosen, options)], source, exact, "rows")
-        elif isinstance(source, Predictions):
-            sampler = PredictionSampler(source, cluster=True)
-        else:
-            raise ArgumentError("y_true", "cluster resampling requires rows", "pass labels and scores")
+        sampler = _sampler_of_rows(chosen, options, source, exact, cluster)
         values = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed)[:, 0]
         sample = values[~np.isnan(values)]
         method, ends, note = _from_replicates(method, asked, sample, n_resamples)
         note = "; ".join(filter(None, [note, _few(views, method), sampler.note]))
         n_resamples = len(sample)
     return Interval(chosen.id, value, *_in_range(asked, ends), level, method, n, lens, n_resamples, note, sample)
+
+
+def _sampler_of_rows(metric: Metric, options: dict[str, Any], source: Any, exact: bool, cluster: bool) -> Sampler:
+    """What draws rows, or whole clusters of rows."""
+    if not cluster:
+        return choose_sampler([(metric, options)], source, exact, "rows")
+    if not isinstance(source, Predictions):
+        raise ArgumentError("y_true", "cluster resampling requires rows", "pass labels and scores")
+    return PredictionSampler(source, cluster=True)
 
 
 def _in_range(asked: Asked, ends: Ends) -> Ends:
