@@ -211,7 +211,9 @@ def corrected_rate(
     y, n, unlabelled = label[is_gold], int(is_gold.sum()), int((~is_gold).sum())
     judgement = score if method == "ppi" else _cross_fitted(score, label, folds, rng)
     covariance = float(np.mean((y - y.mean()) * (judgement[is_gold] - judgement[is_gold].mean())))
-    power = _tuned_power(covariance, float(judgement.var()), n, unlabelled)
+    variance = float(judgement.var())
+    # The weight of the judge with the least variance of the estimate.
+    power = covariance / ((1 + n / unlabelled) * variance) if unlabelled and variance > 0 else 0.0
     if method == "calibrated":  # a fit without information differs between folds only, which is noise
         power = min(max(power, 0.0), 1.0)
     residual = y - power * judgement[is_gold]
@@ -222,8 +224,8 @@ def corrected_rate(
     parts = [(residual - residual.mean()) * math.sqrt(correct) / n]
     if unlabelled:
         parts.append((judged - judged.mean()) / unlabelled)
-    variance, third = (sum(float(np.sum(part**exponent)) for part in parts) for exponent in (2, 3))
-    moments = Moments(estimate, variance, third, n - 1)
+    second, third = (sum(float(np.sum(part**exponent)) for part in parts) for exponent in (2, 3))
+    moments = Moments(estimate, second, third, n - 1)
     low, high = _corrected_limits(moments, level, n, float(y.mean()), power * covariance)
     is_share = bool((score >= 0).all() and (score <= 1).all())
     pvalue, test = _judge_test(score[is_gold], y) if is_share else (math.nan, "")
@@ -242,11 +244,6 @@ def corrected_rate(
         test=test,
         variances=(correct * float(residual.var()), float(judged.var()) if unlabelled else 0.0),
     )
-
-
-def _tuned_power(covariance: float, variance: float, n: int, unlabelled: int) -> float:
-    """Weight of the judge with the least variance of the estimate; 0 where the judge cannot contribute."""
-    return covariance / ((1 + n / unlabelled) * variance) if unlabelled and variance > 0 else 0.0
 
 
 def _corrected_limits(moments: Moments, level: float, n: int, rate: float, explained: float) -> tuple[float, float]:

@@ -345,6 +345,11 @@ def _short(value: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
+def index_of(value: Any) -> Any:
+    """Return the index of a pandas object, or of the one that predictions were read from."""
+    return getattr(value, "index" if type(value).__module__.split(".")[0] == "pandas" else "row_index", None)
+
+
 def frozen(array: Array) -> Array:
     """Return a read-only view of an array."""
     view = array.view()

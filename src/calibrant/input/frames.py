@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputError, LabelError
 from ..util.checks import is_number
-from .convert import is_frame, is_hashable
+from .convert import index_of, is_frame, is_hashable
 
 # Suffix of the columns that a calibrator writes.
 CALIBRATED = "_calibrated"
@@ -291,8 +291,3 @@ def _is_default(index: Any) -> bool:
     from pandas import RangeIndex
 
     return bool(index.equals(RangeIndex(len(index))))
-
-
-def index_of(value: Any) -> Any:
-    """Return the index of a pandas object, or of the one that predictions were read from."""
-    return getattr(value, "index" if type(value).__module__.split(".")[0] == "pandas" else "row_index", None)

@@ -13,8 +13,7 @@ from ..util.blocks import map_blocks, rows_per_block
 from ..util.cached import cached_property
 from ..util.checks import is_number
 from .columns import Arguments, find_columns, named_classes, read_arguments
-from .convert import frozen
-from .frames import index_of
+from .convert import frozen, index_of
 from .hints import hint_at_mistakes
 from .labels import Labels, read_labels
 from .probabilities import check_matrix
