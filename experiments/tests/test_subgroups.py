@@ -5,7 +5,7 @@ import json
 import pytest
 
 import calibrant as cal
-from experiments import subgroups
+from experiments import simulations_intervals, subgroups
 
 
 def test_stored_results_hold_their_guarantees_and_give_the_page() -> None:
@@ -19,7 +19,7 @@ def test_stored_results_hold_their_guarantees_and_give_the_page() -> None:
 
 def test_assess_accepts_the_metrics_whose_tolerance_held_in_simulation() -> None:
     rows = json.loads(subgroups.RESULTS.read_text())
-    intervals = list(json.loads(subgroups.INTERVALS_STUDY.read_text()).values())
+    intervals = simulations_intervals.every(json.loads(simulations_intervals.STORED.read_text()))
     accepted = {id for id, metric in cal.catalogue.items() if metric.info.tolerance}
     assert accepted == subgroups.tolerated(rows, intervals)
     broken = [{**row, "shown": 0.2} if row.get("metric") == "vce" else row for row in rows]
