@@ -118,6 +118,10 @@ class Predictions:
         If the input looks unintended: hard predictions in place of probabilities, probabilities passed as logits, or reversed
         classes.
 
+    Notes
+    -----
+    Arrays of a suitable type are not copied. Change neither them nor their frame while the predictions are in use: the checks are not repeated.
+
     Examples
     --------
     >>> import calibrant as cal
