@@ -34,7 +34,7 @@ Tables = Callable[[Floats, Floats], BinTable]
 # Entries of lines that are evaluated at a time, and the bytes of all lines up to which metrics share them.
 LINE_ENTRIES, SHARED_LINES = 1 << 18, 1 << 24
 # With more scores, lines do not fit into the cache, and one resample after the other is faster.
-MOST_SCORES = 1 << 12
+MOST_SCORES = 1 << 15
 # Largest product of the numbers of scores and of bins.
 MOST_ENTRIES = 1 << 24
 
