@@ -770,6 +770,7 @@ def stored() -> dict[str, Any]:
 
 def simulations() -> dict[str, Any]:
     """Size, power and coverage of experiments/simulations.json with their verdicts, their settings, and how they were run."""
+    from experiments import simulations_intervals, thin_data
     from experiments import simulations_page as page
     from experiments.simulations import SEED
     from experiments.simulations_hard import HARD_SCORES
@@ -843,6 +844,31 @@ def simulations() -> dict[str, Any]:
         for row in [*kinds["coverage"], *kinds["hard"]]
         for line in page.coverage_lines([row])
     ]
+    stored = json.loads(simulations_intervals.STORED.read_text("utf-8"))
+    errors = [
+        [
+            result["metric"],
+            *population,
+            result["true"],
+            result["runs"],
+            share(result["covered"], result["runs"]),
+            None if result["covered_at_scores"] is None else share(result["covered_at_scores"], result["runs"]),
+            result["width"],
+        ]
+        for population in simulations_intervals.populations()
+        for result in stored.get(population.key, [])
+    ]
+    thin = [
+        [
+            row["study"],
+            ", ".join(f"{key} {value}" for key, value in row["setting"].items()),
+            row["statement"],
+            *(row[key] for key in ("runs", "share", "error")),
+            " to ".join(map(str, row["band"])),
+            "nominal" if row["inside"] else "outside",
+        ]
+        for row in json.loads(thin_data.RESULTS.read_text("utf-8"))
+    ]
     seen = "Share of simulated calibrated data sets that are rejected."
     first = kinds["size"][0]
     tested = [
@@ -898,6 +924,28 @@ def simulations() -> dict[str, Any]:
                 "verdict",
             ],
             "rows": coverage,
+        },
+        "errors": {
+            "about": "Share of 95% intervals of calibration errors that contain the error of the population, and that at the scores of the sample "
+            "(docs/simulations-intervals.md).",
+            "columns": [
+                "metric",
+                "classes",
+                "2% events",
+                "miscalibration",
+                "rows",
+                "true value",
+                "runs",
+                "coverage",
+                "at the scores",
+                "median width",
+            ],
+            "rows": errors,
+        },
+        "thin": {
+            "about": "How often intervals contain the true value, and guarantees hold, with few rows or events (docs/thin-data.md).",
+            "columns": ["study", "setting", "statement", "runs", "share", "Monte Carlo error", "band", "verdict"],
+            "rows": thin,
         },
         "tests": {
             "about": "What was called, as assess(..., metric=, method=), and the validity of its null distribution.",

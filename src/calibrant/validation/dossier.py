@@ -159,7 +159,7 @@ NAMED = {
     "identities": "bit-identities",
 }
 # Content of the file of simulations, and those of its tables that show whether a test or interval has its level.
-SIMULATED = ("about", "how", "size", "few", "power", "coverage", "tests", "scores", "verdicts")
+SIMULATED = ("about", "how", "size", "few", "power", "coverage", "errors", "thin", "tests", "scores", "verdicts")
 LEVELS = ("size", "few", "coverage")
 SPARK = dict.fromkeys([(True, False), (False, False)], " Spark is installed, but not the Java that it needs.")
 SPARK |= {(True, True): "", (False, True): " Spark is installed, but only deep starts it."}
