@@ -480,7 +480,7 @@ def test_a_million_rows_have_a_report_that_says_what_was_bounded() -> None:
     assert found.metrics["ece"].value == cal.ece(labels, probs.astype(np.float32))
     assert found.metrics["ece"].low is not None
     assert "too long" in found.metrics["cwce"].note
-    assert found.recalibration.rows == 50_000
+    assert found.recalibration.rows == 25_000
     assert "50,000 of 1,000,000 rows" in found.to_markdown()
 
 

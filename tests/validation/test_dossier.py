@@ -246,8 +246,8 @@ def test_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert (code, json.loads(printed)["passed"]) == (0, True)
     monkeypatch.setattr(Metric, "_formula_value", lambda *_: 0.5)
     code, printed, _ = run("--only", SMALL, "--out", str(tmp_path / "failed.md"))
-    # The bootstrap takes its replicates from sums over the rows, not from the formula.
-    assert (code, printed.split("\n")[0]) == (1, "FAILED: 6 of 7 checks")
+    # Limits too: they end at the loss of a certain prediction, which the formula gives.
+    assert (code, printed.split("\n")[0]) == (1, "FAILED: 7 of 7 checks")
     assert "failed: definitions/brier/1: cal.brier(" in (tmp_path / "failed.md").read_text(encoding="utf-8")
 
 
