@@ -243,8 +243,8 @@ class Evaluation(Result):
         derived = ("observed_expected", "direction", "event")
         header = {**vars(self.header), **{name: getattr(self.header, name) for name in derived}}
         place = {"grouping": self.grouping, "group": self.group} if self.grouping else {}
-        parts = {"header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
-        return {**place, **parts, "n_resamples": self.n_resamples}
+        header["n_resamples"] = self.n_resamples
+        return {**place, "header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per metric and group; the group of all rows is `name_of_all`."""
