@@ -105,10 +105,18 @@ def test_a_function_returns_any_numbers(tmp_path: Path) -> None:
     endless = found["net", "flat", "endless"]
     assert (endless.mean, endless.deviation, endless.difference, endless.pvalue) == (np.inf, None, None, None)
     assert [row.metric for row in found.rows][:3] == ["ece, 5 bins"] * 3
-    # What the file has is neither asked for nor measured again.
-    again = cal.study(
-        {"net": lambda _: pytest.fail("asked")}, STEPS, metrics=lambda _: pytest.fail("measured"), **keywords
-    )
+    # What the file has is neither asked for nor measured again; another function, and metrics, have their own numbers.
+    again = cal.study({"net": lambda _: pytest.fail("asked")}, STEPS, metrics=numbers, **keywords)
     assert str(again) == str(found)
+
+    def others(p: cal.Predictions) -> dict[str, float]:
+        return {"rows": -p.n}
+
+    assert cal.study({"net": pair}, STEPS, metrics=others, **keywords)["net", "flat", "rows"].values[0] == -pair(0)[1].n
+    metrics = cal.study({"net": pair}, STEPS, metrics=["ece"], **keywords)
+    assert {row.metric for row in metrics.rows} == {"ece"}
+    assert str(cal.study({"net": pair}, STEPS, metrics=numbers, **keywords)) == str(found)
+    with raises(cal.CalibrantError, "metrics"):
+        cal.study({"net": pair}, STEPS, metrics=lambda p: {"rows": p.n}, **keywords)
     with raises(cal.CalibrantError, "metric"):
         found["net", "none", "no such number"]

@@ -11,6 +11,8 @@ from itertools import combinations, product
 import numpy as np
 from mpmath import mp, mpf
 
+import calibrant as cal
+
 from . import test_cumulative as cumulative
 from .definitions import Undefined, digits
 from .test_definitions import EVERY, definition_of
@@ -92,12 +94,16 @@ def normal_ends(name: str, labels: Sequence[int], scores: Sequence[float]) -> li
 def percentile_ends(name: str, labels: Sequence[int], scores: Sequence[float]) -> list[float]:
     """The quartiles of the values of 21 bootstrap samples of the rows: the sixth and the sixteenth.
 
-    Sample b is drawn by the generator of numpy whose seed is 0 with the spawn key b, as the package does; no two programs could agree otherwise.
+    Sample b is drawn by the generator of numpy whose seed is 0 with the spawn key b, from the rows in the order of the scores of the lens, as
+    the package does; no two programs could agree otherwise.
     """
     options = {"bandwidth": median_distance(scores)} if name in OF_MEDIAN_WIDTH else {}
     value, n = value_of(name, **options), len(labels)
+    of_confidence = cal.catalogue[name].lens == "top_label"
+    order = sorted(range(n), key=lambda i: max(scores[i], 1 - scores[i]) if of_confidence else scores[i])
     found = []
     for b in range(21):
         rows = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(b,))).integers(n, size=n).tolist()
-        found.append(value([labels[i] for i in rows], [scores[i] for i in rows]))
+        sample = [order[i] for i in rows]
+        found.append(value([labels[i] for i in sample], [scores[i] for i in sample]))
     return [sorted(found)[place] for place in (5, 15)]

@@ -306,6 +306,13 @@ def test_a_full_temporary_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         pass
 
 
+@pytest.mark.parametrize("only", ["r/", "peers/", "published/", *(f"*/{name}/*" for name in METRICS)])
+def test_the_rows_of_packages_and_of_each_family_pass(only: str) -> None:
+    found = validate(only)
+    assert found.failed == ()
+    assert found.checks
+
+
 @pytest.mark.deep
 def test_everything_passes() -> None:
     found = cal.validation.validate(deep=True)

@@ -150,12 +150,13 @@ def study(
         Lenses of the metrics; None is the lens of each metric itself.
     metrics : sequence of str or callable, default ("ece", "nll")
         Identifiers or aliases of metrics; or a function of the `Predictions` to evaluate that returns numbers by name, such as metrics with
-        options, critical values of tests, or any other quantity. Of a function, `lenses` are not used.
+        options, critical values of tests, or any other quantity. Of a function, `lenses` are not used; in a file its results stand under its
+        name.
     seeds : iterable of int, default range(5)
         Seeds of the runs.
     path : path-like, optional
-        File of JSON lines, one for each model, intervention and seed. What it has with the same names, lenses and metrics is not computed again; remove the
-        file after a change of the predictions.
+        File of JSON lines, one for each model, intervention and seed. What it has with the same names, lenses and metrics is not computed
+        again; remove the file after a change of the predictions, or of a function of the same name.
 
     Returns
     -------
@@ -165,7 +166,7 @@ def study(
     Raises
     ------
     ArgumentError
-        If a mapping is empty, or a calibrator has no rows to fit on.
+        If a mapping is empty, a calibrator has no rows to fit on, or a function without a name is used with a file.
     FileError
         If the file is not one of a study.
 
@@ -201,7 +202,12 @@ def study(
     numbers = list(dict.fromkeys(int(seed) for seed in seeds))
     if not (numbers and lenses and (chosen or callable(metrics))):
         raise ArgumentError("seeds", "metrics, lenses and seeds must not be empty", "for example seeds=range(5)")
-    values = {} if path is None else _read_values(Path(path))
+    source = "" if chosen else getattr(metrics, "__qualname__", "<lambda>")
+    if path is not None and "<lambda>" in source:
+        raise ArgumentError(
+            "metrics", "must be a function with a name, under which the file has its results", "use def"
+        )
+    values = {} if path is None else _read_values(Path(path), source)
     wanted = dict.fromkeys(f"{lens or ''}|{metric}" for lens, metric in product(lenses, chosen))
     done = {key for key, known in values.items() if wanted.keys() <= known.keys()}
     for model, seed in track(list(product(models, numbers)), "runs"):
@@ -214,7 +220,7 @@ def study(
             measured = _measure(rows, metrics if callable(metrics) else chosen, lenses)
             values[model, name, seed] = values.get((model, name, seed), {}) | measured
             if path is not None:
-                line = {"model": model, "intervention": name, "seed": seed, "values": measured}
+                line = {"model": model, "intervention": name, "seed": seed, "function": source, "values": measured}
                 with Path(path).open("a", encoding="utf-8", newline="\n") as file:
                     file.write(json.dumps(line) + "\n")
     measures = wanted or values[next(iter(models)), next(iter(steps)), numbers[0]]
@@ -229,8 +235,8 @@ def _measure(rows: Predictions, metrics: Any, lenses: Sequence[str | None]) -> d
     return {f"{lens or ''}|{result.metric}": result.value for lens, result in measured}
 
 
-def _read_values(path: Path) -> Values:
-    """What a file has; a last line without its end, which was being written, is removed."""
+def _read_values(path: Path, source: str) -> Values:
+    """What a file has of a function, or of metrics for an empty name; a last line without its end, which was being written, is removed."""
     values: Values = {}
     if not path.exists():
         return values
@@ -242,7 +248,8 @@ def _read_values(path: Path) -> Values:
         try:
             row = json.loads(line)
             key = (row["model"], row["intervention"], row["seed"])
-            values[key] = values.get(key, {}) | row["values"]
+            if row.get("function", "") == source:
+                values[key] = values.get(key, {}) | row["values"]
         except (ValueError, KeyError, TypeError):
             raise FileError("path", f"line {place} of {path} is not a result of a study", "use another file") from None
     return values
