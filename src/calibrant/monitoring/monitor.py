@@ -32,6 +32,7 @@ from ..util.arrays import Floats
 from ..util.blocks import LARGE_BLOCK, map_blocks
 from ..util.progress import track
 from .alarms import clock_of, drift_alarms, labelled_windows, settle, start_stream
+from .building import Baseline, alarms_of, build_status, examine
 from .features import subgroup_notes, window_subgroups
 from .ingest import (
     ALL_ROWS,
@@ -59,7 +60,7 @@ from .retention import Pruned, plan_retention, prune_rows
 from .sequential import as_counted
 from .set_aside import files_set_aside, remember
 from .settings import Settings, check_columns, check_watched, read_horizon, read_keep
-from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
+from .status import MonitorStatus, Update
 from .store import Store, is_unwritable
 from .windows import SECOND, WindowRule, read_duration, read_time, read_times, time_text, window_rule
 
