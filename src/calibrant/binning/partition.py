@@ -83,9 +83,9 @@ def partition_of(
     view: VectorView, rule: Partition, gamma: float | None, min_size: int
 ) -> BinningRule | KDTree | SimplexGrid:
     """Return the partition of these rows: the rule, or a k-d tree of `gamma` and `min_size`, which other rules do not use."""
-    chosen = rule.at(view, gamma) if isinstance(rule, Auto) else rule
-    if chosen is not None:
-        return chosen
+    resolved = rule.at(view, gamma) if isinstance(rule, Auto) else rule
+    if resolved is not None:
+        return resolved
     return KDTree(min_size=min_size) if gamma is None else KDTree(gamma, min_size)
 
 
@@ -94,8 +94,8 @@ def cells_of(view: VectorView, partition: Partition) -> tuple[NDArray[np.intp], 
     if isinstance(partition, (KDTree, SimplexGrid)):
         cell, count = partition.cells(view)
         if isinstance(partition, KDTree) and partition.nodes_ is not None:  # cells without rows are left out
-            used, cell = np.unique(cell, return_inverse=True)
-            return cell.astype(np.intp).ravel(), len(used)
+            occupied, cell = np.unique(cell, return_inverse=True)
+            return cell.astype(np.intp).ravel(), len(occupied)
         return cell, count
     if view.score_column is None or isinstance(partition, Auto):
         problem = f"{type(partition).__name__} requires one score per row, and {view.lens!r} has several"
@@ -279,8 +279,8 @@ class KDTree:
                 cell[rows] = leaves
                 leaves += 1
                 continue
-            axis, threshold, *parts = split
-            waiting += [(part, (len(nodes), 2 + side)) for side, part in enumerate(parts)]
+            axis, threshold, *halves = split
+            waiting += [(half, (len(nodes), 2 + number)) for number, half in enumerate(halves)]
             nodes.append([axis, threshold, 0, 0])
         return tuple((a, t, b, c) for a, t, b, c in nodes), cell
 
@@ -294,9 +294,9 @@ class KDTree:
             middle = _upper_middle(values, weight)
             for threshold in (middle, float(np.min(values, initial=math.inf, where=values > middle))):
                 below = values < threshold
-                parts = rows[below], rows[~below]
-                if min(self._size(view, part) for part in parts) >= self.min_size:
-                    return axis, threshold, *parts
+                halves = rows[below], rows[~below]
+                if min(self._size(view, half) for half in halves) >= self.min_size:
+                    return axis, threshold, *halves
         return None
 
     @staticmethod
@@ -313,9 +313,9 @@ class KDTree:
         square = np.zeros(columns)
         for moment in (1, 2):
             for start in range(0, len(rows), step):
-                part = rows[start : start + step]
-                w = view.weights[part]
-                probs = view.raw_probs[part].astype(np.float64, copy=False)
+                block = rows[start : start + step]
+                w = view.weights[block]
+                probs = view.raw_probs[block].astype(np.float64, copy=False)
                 values = (np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs)[:, :columns]
                 if moment == 1:
                     mean += w @ values / weight
@@ -382,8 +382,8 @@ class SimplexGrid:
             place[span] = np.searchsorted(edges, block.probs[:, :columns], side="left")
         # Each row as one opaque value, so that a single sort finds the non-empty cells.
         keys = np.ascontiguousarray(place).view(np.dtype((np.void, columns * place.itemsize))).ravel()
-        used, cell = np.unique(keys, return_inverse=True)
-        return cell.astype(np.intp).ravel(), len(used)
+        occupied, cell = np.unique(keys, return_inverse=True)
+        return cell.astype(np.intp).ravel(), len(occupied)
 
 
 Partition = BinningRule | Auto | KDTree | SimplexGrid
@@ -406,11 +406,11 @@ def _read_vectors(y_prob: Any, lens: str | Lens) -> VectorView:
 
 def _widest_first(spread: Floats) -> Iterator[int]:
     """Yield the coordinates from the largest variance down, the lowest first among those equal up to rounding."""
-    left = spread.copy()
-    while (largest := float(left.max())) > 0:
-        axis = int(np.argmax(left >= largest * (1 - SAME)))
+    remaining = spread.copy()
+    while (largest := float(remaining.max())) > 0:
+        axis = int(np.argmax(remaining >= largest * (1 - SAME)))
         yield axis
-        left[axis] = 0
+        remaining[axis] = 0
 
 
 def _classes_of(view: VectorView) -> tuple[Any, ...] | None:

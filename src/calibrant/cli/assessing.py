@@ -213,10 +213,10 @@ def run_compare(
 
 
 def _check_gates(conditions: list[Condition], result: Comparison) -> list[Checked]:
-    first, *others = result.values
-    places = [Place(name, {result.metric: {"value": value}}, word="model") for name, value in result.values.items()]
-    differences = []
-    for name in others:
+    first, *further_models = result.values
+    model_places = [Place(name, {result.metric: {"value": value}}, word="model") for name, value in result.values.items()]
+    difference_places = []
+    for name in further_models:
         difference = result[name, first]
         fields = {
             "value": difference.difference,
@@ -224,8 +224,8 @@ def _check_gates(conditions: list[Condition], result: Comparison) -> list[Checke
             "high": difference.high,
             "pvalue": difference.pvalue,
         }
-        differences.append(Place(f"{name} - {first}", {"difference": fields}, word="difference"))
+        difference_places.append(Place(f"{name} - {first}", {"difference": fields}, word="difference"))
     gate_results = []
     for condition in conditions:
-        gate_results += check([condition], differences if condition.name == "difference" else places)
+        gate_results += check([condition], difference_places if condition.name == "difference" else model_places)
     return gate_results

@@ -68,11 +68,11 @@ def _lines_of_records(path: Path, kind: str) -> Iterator[int]:
         dialect = dialect_of(connection, str(path), kind)
     if dialect is None:
         return
-    written, above = dialect
+    sample, above = dialect
     with _open_text(path) as stream:
         line = 1 + sum(1 for _ in islice(stream, above))
         # A quoted field is recognised at the beginning of a line.
-        reader = csv.reader((text.removeprefix(MARK) for text in stream), **written)
+        reader = csv.reader((text.removeprefix(MARK) for text in stream), **sample)
         begins, header = line, True
         for fields in reader:
             if fields and not header:  # empty lines are not rows

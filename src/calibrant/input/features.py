@@ -122,18 +122,18 @@ def _read_column(name: str, values: Array, missing: Bools) -> Column:
     entries = values.tolist()
     missing = missing | [is_missing(entry) or (isinstance(entry, str) and not entry.strip()) for entry in entries]
     types = {type(entry) for entry, hole in zip(entries, missing.tolist(), strict=True) if not hole}
-    known, form = values[~missing], "O"
+    present, form = values[~missing], "O"
     if types and types <= {bool, np.bool_}:
         form = "?"
     elif types and all(issubclass(each, NUMBERS) for each in types):
         form = "f8"
     elif types and all(hasattr(each, "isoformat") and hasattr(each, "year") for each in types):
-        naive = [each.astimezone(UTC).replace(tzinfo=None) if getattr(each, "tzinfo", None) else each for each in known]
-        known, form = np.array(naive, "M8[us]"), "M8[us]"
-    elif types == {str} and (dates := _as_dates(known.tolist())) is not None:
-        known, form = dates, "M8[us]"
+        naive = [each.astimezone(UTC).replace(tzinfo=None) if getattr(each, "tzinfo", None) else each for each in present]
+        present, form = np.array(naive, "M8[us]"), "M8[us]"
+    elif types == {str} and (dates := _as_dates(present.tolist())) is not None:
+        present, form = dates, "M8[us]"
     typed = np.zeros(len(values), form)
-    typed[~missing] = known.astype(form)
+    typed[~missing] = present.astype(form)
     return Column(name, typed, missing)
 
 
@@ -170,8 +170,8 @@ def quantile_ends(weight: Array, ranges: int, shift: float = 0.0) -> Codes:
     array([1, 3, 4, 4])
     """
     share = np.cumsum(weight) / weight.sum()
-    wanted = np.arange(1, ranges) / ranges + shift
-    return np.asarray(np.minimum(np.searchsorted(share, wanted - TIE), len(weight) - 2))
+    probabilities = np.arange(1, ranges) / ranges + shift
+    return np.asarray(np.minimum(np.searchsorted(share, probabilities - TIE), len(weight) - 2))
 
 
 def frequent_categories(names: Sequence[str], weight: Floats, most: int) -> tuple[str, ...]:
@@ -180,17 +180,17 @@ def frequent_categories(names: Sequence[str], weight: Floats, most: int) -> tupl
     >>> frequent_categories(["b", "", "a", "c", "a"], np.ones(5), 2)
     ('a', 'b')
     """
-    known = sorted(set(names) - {""})
-    codes = {name: code for code, name in enumerate(known)}
-    total = np.bincount([codes.get(name, len(known)) for name in names], weight, len(known) + 1)[: len(known)]
-    return tuple(known[code] for code in np.sort(np.argsort(-total, kind="stable")[:most]))
+    categories = sorted(set(names) - {""})
+    codes = {name: code for code, name in enumerate(categories)}
+    total = np.bincount([codes.get(name, len(categories)) for name in names], weight, len(categories) + 1)[: len(categories)]
+    return tuple(categories[code] for code in np.sort(np.argsort(-total, kind="stable")[:most]))
 
 
-def category_codes(names: Sequence[str], known: Sequence[str]) -> Codes:
+def category_codes(names: Sequence[str], categories: Sequence[str]) -> Codes:
     """Return the place of each name among the known ones; their number for others.
 
     >>> category_codes(["b", "z", "a"], ["a", "b"]).tolist()
     [1, 2, 0]
     """
-    codes = {name: code for code, name in enumerate(known)}
+    codes = {name: code for code, name in enumerate(categories)}
     return np.fromiter((codes.get(name, len(codes)) for name in names), np.intp, len(names))

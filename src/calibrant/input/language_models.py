@@ -71,8 +71,8 @@ class AnswerTable:
         groups = None
         if by is not None:
             if by not in self.columns:
-                listed = ", ".join(name for name in self.columns if not name.startswith("p_"))
-                raise ColumnError("by", f"unknown field {by!r}", f"the fields are {listed}")
+                names = ", ".join(name for name in self.columns if not name.startswith("p_"))
+                raise ColumnError("by", f"unknown field {by!r}", f"the fields are {names}")
             groups = self.columns[by]
         if self.classes is None:
             correct = self.columns["correct"].astype(np.int64)
@@ -189,11 +189,11 @@ def harness_table(path: Any, length_norm: LengthNorm = "none") -> AnswerTable:
     ]
     if not questions:
         raise ColumnError("path", "has no samples of the filter none", "evaluate a multiple-choice task")
-    seen: dict[Any, str] = {}
+    place_of: dict[Any, str] = {}
     for question in questions:
         key = (question.task, str(question.doc)) if question.doc is not None else (question.place,)
-        if seen.setdefault(key, question.place) != question.place:
-            problem = f"doc_id {question.doc} of task {question.task} occurs twice ({seen[key]}; {question.place})"
+        if place_of.setdefault(key, question.place) != question.place:
+            problem = f"doc_id {question.doc} of task {question.task} occurs twice ({place_of[key]}; {question.place})"
             raise InputError("path", problem, "read the log of one run and one model at a time")
     questions = [question for _, question in sorted(enumerate(questions), key=lambda pair: (pair[1].task, pair[0]))]
     probs = [_probabilities(question, length_norm) for question in questions]
@@ -219,8 +219,8 @@ def harness_table(path: Any, length_norm: LengthNorm = "none") -> AnswerTable:
     if len(numbers) > 1:
         return AnswerTable(columns, None, f"questions have between {numbers[0]} and {numbers[-1]} choices")
     if unknown:
-        what = "the correct choice is not the only one, or known only as the logged accuracy"
-        return AnswerTable(columns, None, f"in {unknown:,} of {len(questions):,} questions {what}")
+        reason = "the correct choice is not the only one, or known only as the logged accuracy"
+        return AnswerTable(columns, None, f"in {unknown:,} of {len(questions):,} questions {reason}")
     # The texts of the choices if all questions have the same, such as letters or yes and no; else their numbers.
     choices = {
         None if question.texts is None else tuple(text.strip() for text in question.texts) for question in questions
@@ -261,12 +261,12 @@ def log_files(path: Any, inside: str) -> list[Path]:
 def _text(file: Path) -> str:
     """The text of a file, which may be packed."""
     try:
-        raw = file.read_bytes()
-        raw = gzip.decompress(raw) if file.suffix == ".gz" else raw
+        content = file.read_bytes()
+        content = gzip.decompress(content) if file.suffix == ".gz" else content
     except (OSError, EOFError, zlib.error) as error:
         raise FileError(str(file), f"cannot be read: {error}", "check the file") from None
     try:
-        text = raw.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileError(str(file), "is not UTF-8 text", "save it as UTF-8") from None
     if not text.strip():
@@ -278,9 +278,9 @@ def log_records(file: Path) -> list[tuple[str, Any]]:
     """The JSON objects of a file with their places: one per line, or a list."""
     text = _text(file)
     with suppress(ValueError):  # one document, which may span several lines
-        whole = json.loads(text)
-        if isinstance(whole, list) or "\n" in text.strip():
-            items = whole if isinstance(whole, list) else [whole]
+        document = json.loads(text)
+        if isinstance(document, list) or "\n" in text.strip():
+            items = document if isinstance(document, list) else [document]
             return [(f"{file.name}, entry {place:,}", item) for place, item in enumerate(items)]
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     records: list[tuple[str, Any]] = []
@@ -482,10 +482,10 @@ def as_texts(values: Iterable[Any]) -> NDArray[Any]:
 
 def as_column(values: Sequence[Any]) -> NDArray[Any]:
     """Values of one kind as an array; others as text."""
-    kinds = {type(value) for value in values}
-    if kinds <= {int} or kinds <= {bool}:
+    types = {type(value) for value in values}
+    if types <= {int} or types <= {bool}:
         return np.array(values)
-    if kinds <= {int, float}:
+    if types <= {int, float}:
         return np.array(values, dtype=np.float64)
     return as_texts(values)
 
@@ -673,7 +673,7 @@ def _positions(body: Mapping[str, Any]) -> list[dict[str, float]]:
             generated = [
                 {} if value is None else {token: value} for token, value in zip(tokens, values, strict=False)
             ] or [{} for _ in tops]
-            return [{**own, **(top or {})} for own, top in zip(generated, tops, strict=False)]
+            return [{**first, **(top or {})} for first, top in zip(generated, tops, strict=False)]
         content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     else:
         texts = [text for item in body["output"] if isinstance(item, Mapping) for text in item.get("content") or []]
