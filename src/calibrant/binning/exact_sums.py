@@ -87,7 +87,7 @@ class CellSums(NamedTuple):
     def gathered(self, place: Array, count: int) -> CellSums:
         """Sum over merged cells, given the new index of each cell."""
         order = np.argsort(place, kind="stable")
-        return CellSums(*(column[order] for column in self)).between(np.searchsorted(place[order], np.arange(count + 1)))
+        return CellSums(*(each[order] for each in self)).between(np.searchsorted(place[order], np.arange(count + 1)))
 
     def between(self, bounds: Array) -> CellSums:
         """Sum over the cells from each bound to the next."""

@@ -265,9 +265,11 @@ class EqualWidth(Rule):
                 "edges", f"must be {', '.join(map(repr, EDGES[:-1]))} or {EDGES[-1]!r}; got {self.edges!r}"
             )
         if self.edges in WITH_ONE and (self.closed != "left" or self.range != (0.0, 1.0)):
-            option, setting = ("closed", self.closed) if self.closed != "left" else ("range", self.range)
-            requirement = "closed='left'" if option == "closed" else "the range (0, 1)"
-            raise ArgumentError(option, f"edges={self.edges!r} requires {requirement}; got {setting!r}", "use edges='linspace'")
+            name, value = ("closed", self.closed) if self.closed != "left" else ("range", self.range)
+            required = "closed='left'" if name == "closed" else "the range (0, 1)"
+            raise ArgumentError(
+                name, f"edges={self.edges!r} requires {required}; got {value!r}", "use edges='linspace'"
+            )
         pair = isinstance(self.range, (tuple, list)) and len(self.range) == 2
         ends: tuple[Any, Any] = self.range if pair else (None, None)
         low, high = ends

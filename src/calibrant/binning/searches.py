@@ -208,10 +208,10 @@ def cross_validated(view: View, rule: Any) -> int:
         inside = (last - 1 - fold) // FOLDS - (last - rows - 1 - fold) // FOLDS
         test = inside if view.weight_kind == "counts" else inside * w
         train = w - test
-        in_training = train > 0
-        if not in_training.any():
+        kept = train > 0
+        if not kept.any():
             continue
-        training = View(score[in_training], outcome[in_training], None if weight is None else train[in_training], view.weight_kind)
+        training = View(score[kept], outcome[kept], None if weight is None else train[kept], view.weight_kind)
         for position in range(MOST_FOLD_BINS):
             table = rule.with_bins(position + 1).table(training)
             # The tilted-roof curve: the score minus the gap of its bin, or the score itself in an empty bin.

@@ -76,8 +76,8 @@ def read_ood(source: Source, ood: Sequence[str]) -> dict[str, Any]:
     if source.file == "-":
         raise ArgumentError("--ood", "cannot be combined with standard input", "give the name of a file")
     with open_table(source) as opened:
-        columns_used = {find_columns(opened.names, source.columns, labelled=False)[0], *opened.scores, source.columns.by}
-        conflict = next((name for name in ood if name in columns_used), None)
+        label = find_columns(opened.names, source.columns, labelled=False)[0]
+        conflict = next((name for name in ood if name in (label, *opened.scores, source.columns.by)), None)
         if conflict is not None:
             problem = f"the column {conflict!r} holds the labels, scores or groups"
             raise ArgumentError("--ood", problem, "name another column")
@@ -99,11 +99,13 @@ def in_class_order(keywords: dict[str, Any], classes: tuple[Any, ...]) -> dict[s
     file_classes = like_classes(list(keywords.pop("classes", ())), classes)
     if keywords.get("y_true") is not None:
         keywords["y_true"] = labels_like(keywords["y_true"], classes)
-    names, monitor_names = [str(name) for name in file_classes], [str(name) for name in classes]
-    if set(names) == set(monitor_names):
-        keywords["y_prob"] = keywords["y_prob"][:, [names.index(name) for name in monitor_names]]
-    elif set(names) & set(monitor_names) and not all(name.isdigit() for name in names):
-        problem = f"the columns are {', '.join(names[:10])}, and the classes of the reference {', '.join(monitor_names[:10])}"
+    names, expected = [str(name) for name in file_classes], [str(name) for name in classes]
+    if set(names) == set(expected):
+        keywords["y_prob"] = keywords["y_prob"][:, [names.index(name) for name in expected]]
+    elif set(names) & set(expected) and not all(name.isdigit() for name in names):
+        problem = (
+            f"the columns are {', '.join(names[:10])}, and the classes of the reference {', '.join(expected[:10])}"
+        )
         raise ColumnError("--probs", problem, "name one column for each class of the reference")
     return keywords
 
@@ -163,7 +165,9 @@ def read_label_file(
             label_columns = [name for name in table.names if name.lower() in LABEL_NAMES and name != id_column]
             if label is None and not label_columns:
                 columns_text = ", ".join(table.names[:20])
-                raise ColumnError("--label", "no column has a common name for labels", f"the columns are {columns_text}")
+                raise ColumnError(
+                    "--label", "no column has a common name for labels", f"the columns are {columns_text}"
+                )
             ids, labels = _column(table, id_column, "--id"), _column(table, label or label_columns[0], "--label")
             reconcile({"labels": _count(table), "read": len(ids)})
             return ids, labels

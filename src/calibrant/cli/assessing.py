@@ -214,7 +214,9 @@ def run_compare(
 
 def _check_gates(conditions: list[Condition], result: Comparison) -> list[Checked]:
     first, *further_models = result.values
-    model_places = [Place(name, {result.metric: {"value": value}}, word="model") for name, value in result.values.items()]
+    model_places = [
+        Place(name, {result.metric: {"value": value}}, word="model") for name, value in result.values.items()
+    ]
     difference_places = []
     for name in further_models:
         difference = result[name, first]

@@ -110,8 +110,8 @@ class Gates(NamedTuple):
             for each in (*failed, *undefined):
                 say(annotation(f"{title}: gate {'failed' if each.failed else 'undefined'}", str(each)), err=True)
         if undefined:
-            more = f" (and {len(undefined) - 1} more)" if len(undefined) > 1 else ""
-            raise ArgumentError("--fail-if", f"{undefined[0]}{more}")
+            further = f" (and {len(undefined) - 1} more)" if len(undefined) > 1 else ""
+            raise ArgumentError("--fail-if", f"{undefined[0]}{further}")
         return bool(failed)
 
 
@@ -225,12 +225,12 @@ def _measures_of(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return measures | _measures(result.get("metrics", result.get("rows", ())))
 
 
-def _measures(listed: Any) -> dict[str, dict[str, Any]]:
+def _measures(rows: Any) -> dict[str, dict[str, Any]]:
     """The fields of each measure, by its id."""
     measures: dict[str, dict[str, Any]] = {}
-    if isinstance(listed, Mapping):
-        listed = [{"id": name, **each} for name, each in listed.items() if isinstance(each, Mapping)]
-    for each in listed if isinstance(listed, (list, tuple)) else ():
+    if isinstance(rows, Mapping):
+        rows = [{"id": name, **each} for name, each in rows.items() if isinstance(each, Mapping)]
+    for each in rows if isinstance(rows, (list, tuple)) else ():
         if isinstance(each, Mapping):
             id = next((each[key] for key in ("metric", "id", "measure") if isinstance(each.get(key), str)), None)
             if id is not None:
@@ -238,7 +238,7 @@ def _measures(listed: Any) -> dict[str, dict[str, Any]]:
     return measures
 
 
-def metric_conditions(gates: Gates, more: Collection[str] = (), *, with_options: bool = False) -> list[Condition]:
+def metric_conditions(gates: Gates, extra: Collection[str] = (), *, with_options: bool = False) -> list[Condition]:
     """The gates on metrics, on the numbers of the header, such as AUROC and accuracy, and on `more` measures with intervals.
 
     The range of a metric is that of its usual options; `with_options` states that others may be in use.
@@ -252,7 +252,7 @@ def metric_conditions(gates: Gates, more: Collection[str] = (), *, with_options:
 
     def find_measure(name: str) -> Measure:
         key = name.lower().replace(" ", "_")
-        if key in more:
+        if key in extra:
             return Measure(key, INTERVAL)
         key = (function_named(name) or key).removeprefix("evaluation.")
         if key in HEADER:
@@ -260,7 +260,7 @@ def metric_conditions(gates: Gates, more: Collection[str] = (), *, with_options:
         try:
             metric = metric_named(name, "--fail-if")
         except CalibrantError as error:
-            names = f"a gate names a metric, with a field such as ece.pvalue or ece.high, or one of {', '.join((*more, *HEADER))}"
+            names = f"a gate names a metric, with a field such as ece.pvalue or ece.high, or one of {', '.join((*extra, *HEADER))}"
             raise error.replaced(remedy=f"{error.remedy.rstrip('?')}; {names}") from None
         return Measure(metric.id, fields, ANY if with_options else metric.range)
 
@@ -287,11 +287,9 @@ def measure_named(name: str, known: Iterable[str]) -> Measure:
     key = name.lower().replace(" ", "_")
     if key in known:
         return Measure(key, INTERVAL)
-    similar, measures = suggest(key, known), ", ".join(known)
+    similar, listed = suggest(key, known), ", ".join(known)
     raise ArgumentError(
-        "--fail-if",
-        f"unknown measure {name!r}",
-        f"{similar} The measures are {measures}" if similar else f"use {measures}",
+        "--fail-if", f"unknown measure {name!r}", f"{similar} The measures are {listed}" if similar else f"use {listed}"
     )
 
 

@@ -72,7 +72,7 @@ class Source:
     def read_each(self, choices: list[Columns]) -> list[Predictions]:
         """The predictions of each choice of columns of the same rows, with the classes in the order of the first."""
         arguments = _load(self, choices)
-        _order_classes(arguments, has_class_option=self.classes is not None)
+        _order_classes(arguments, is_named=self.classes is not None)
         results = []
         for index, keywords in enumerate(arguments):
             by_place, label = keywords.pop("by_place"), keywords.pop("label_name")
@@ -190,13 +190,15 @@ def complete(
     if not drop:
         raise missing_error(missing)
     dropped = drop_rows(missing, applied=True)
-    complete_arrays = {name: values[dropped.kept] if len(values) == dropped.rows else values for name, values in arrays.items()}
+    complete_rows = {
+        name: values[dropped.kept] if len(values) == dropped.rows else values for name, values in arrays.items()
+    }
     for name, (argument, _) in missing.items():
         read_as: Any = {"groups": np.asarray, "by": np.asarray, "y_true": named_as_written}.get(
             argument, numbers_of_text
         )
-        complete_arrays[name] = read_as(np.ma.getdata(complete_arrays[name]))
-    return complete_arrays, dropped
+        complete_rows[name] = read_as(np.ma.getdata(complete_rows[name]))
+    return complete_rows, dropped
 
 
 def read_columns(source: Source, paths: list[str], kind: str, choose: Callable[[list[str]], list[str]]) -> _Read:
@@ -293,23 +295,27 @@ def named_classes(keywords: dict[str, Any], classes: str | None, pos_label: str 
         if len(file_classes) != 2:
             return {**keywords, "pos_label": positive}
         if positive not in file_classes:
-            raise ArgumentError("--pos-label", f"must be one of the classes {file_classes[0]}, {file_classes[1]}; got {positive!r}")
+            raise ArgumentError(
+                "--pos-label", f"must be one of the classes {file_classes[0]}, {file_classes[1]}; got {positive!r}"
+            )
         if positive == file_classes[0]:
             keywords |= {"y_prob": keywords["y_prob"][:, ::-1], "classes": file_classes[::-1]}
     return keywords
 
 
-def _order_classes(arguments: list[dict[str, Any]], *, has_class_option: bool) -> None:
-    """Bring the columns of all models into the order of the classes of the first; `has_class_option` if an option names the classes."""
+def _order_classes(arguments: list[dict[str, Any]], *, is_named: bool) -> None:
+    """Bring the columns of all models into the order of the classes of the first; `is_named` if an option names the classes."""
     first = arguments[0].get("classes")
     for model in arguments[1:]:
-        classes = model.get("classes")
-        if classes == first:
+        own_classes = model.get("classes")
+        if own_classes == first:
             continue
-        if classes is not None and first is not None and set(classes) == set(first):
-            model |= {"y_prob": model["y_prob"][:, [classes.index(name) for name in first]], "classes": first}
-        elif not has_class_option:
-            raise ArgumentError("--models", f"the models have different classes: {first} and {classes}", "use --classes")
+        if own_classes is not None and first is not None and set(own_classes) == set(first):
+            model |= {"y_prob": model["y_prob"][:, [own_classes.index(name) for name in first]], "classes": first}
+        elif not is_named:
+            raise ArgumentError(
+                "--models", f"the models have different classes: {first} and {own_classes}", "use --classes"
+            )
 
 
 def like_labels(names: list[str], labels: Any) -> list[Any]:

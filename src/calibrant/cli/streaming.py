@@ -153,8 +153,8 @@ def _option(name: str) -> str:
 
 def class_list(names: str) -> list[Any]:
     """Comma-separated names of classes; numbers if all of them are."""
-    class_names = [name.strip() for name in names.split(",")]
-    return [int(name) for name in class_names] if all(name.lstrip("-").isdigit() for name in class_names) else class_names
+    items = [name.strip() for name in names.split(",")]
+    return [int(name) for name in items] if all(name.lstrip("-").isdigit() for name in items) else items
 
 
 def _merge_cells(files: tuple[str, ...], source: Source) -> Sketches:

@@ -65,11 +65,13 @@ def run(file: str, *, time: str, event: str, as_json: bool, **options: Any) -> b
     undefined: dict[str, str] = {}
     for name, rows in _groups(by):
         try:
-            groups[str(name)] = survival_summary(**{keyword: values[rows] for keyword, values in arrays.items()}, **keywords)
+            groups[str(name)] = survival_summary(
+                **{argument: values[rows] for argument, values in arrays.items()}, **keywords
+            )
         except UndefinedMetricError as error:
             undefined[str(name)] = in_options(error)
-    group_values = {name: group_summary.to_dict() for name, group_summary in groups.items()}
-    places = places_of({**summary.to_dict(), "groups": group_values})
+    by_group = {name: group_summary.to_dict() for name, group_summary in groups.items()}
+    places = places_of({**summary.to_dict(), "groups": by_group})
     places += [Place(name, {measure: {"reason": why} for measure in NAMES}) for name, why in undefined.items()]
     checked = check(conditions, places, source.columns.by)
     noted = [] if dropped is None else [str(dropped)]
@@ -84,7 +86,7 @@ def run(file: str, *, time: str, event: str, as_json: bool, **options: Any) -> b
         print_lines([f"{column}{name}: {why}" for name, why in undefined.items()])
 
     content = {"file": file, **summary.to_dict(), **({} if dropped is None else {"missing_values": dropped.to_dict()})}
-    content |= {} if by is None else {"groups": group_values | {name: {"error": why} for name, why in undefined.items()}}
+    content |= {} if by is None else {"groups": by_group | {name: {"error": why} for name, why in undefined.items()}}
     title = f"calibrant survival {named_file(file)}"
     return gates.conclude(checked, title, content if as_json else show_all)
 

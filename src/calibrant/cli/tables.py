@@ -172,11 +172,11 @@ def open_table(source: Source, *, to_write: bool = False, label_required: bool =
             columns_used = [*scores, *([] if numbered is None else [NUMBER])] if to_write else rows.names
             connection = rows.connection
             if to_write:  # all columns are read once more, for writing, and are not held in memory
-                listed = ", ".join(map(quoted, file_rows.names))
-                connection.execute(f"CREATE TEMP VIEW rows_all AS SELECT {listed} FROM {file_rows.sql}")  # noqa: S608
+                select_list = ", ".join(map(quoted, file_rows.names))
+                connection.execute(f"CREATE TEMP VIEW rows_all AS SELECT {select_list} FROM {file_rows.sql}")  # noqa: S608
                 connection.execute("CREATE TEMP VIEW rows_kept AS SELECT * FROM rows_all")
-            listed = ", ".join(map(quoted, columns_used))
-            connection.execute(f"CREATE TEMP TABLE rows_read AS SELECT {listed} FROM {rows.sql}")  # noqa: S608
+            select_list = ", ".join(map(quoted, columns_used))
+            connection.execute(f"CREATE TEMP TABLE rows_read AS SELECT {select_list} FROM {rows.sql}")  # noqa: S608
             if connection.execute("SELECT count(*) FROM rows_read").fetchall() == [(0,)]:
                 raise rows.no_rows()
             pattern, source_rows = columns.probs or columns.logits or "", file_rows if to_write else None

@@ -42,10 +42,10 @@ def run(table: str, *, classes: str | None, **options: Any) -> None:
     """
     prob, probs, confidence, by = (options.pop(name) for name in ("prob", "probs", "confidence", "by"))
     options_of = {"--prob": prob, "--probs": probs, "--confidence-column": confidence}
-    options_used = [option for option, value in options_of.items() if value]
-    if len(options_used) != 1:
-        problem = "is required" if not options_used else f"cannot be combined with {options_used[0]}"
-        raise ArgumentError(options_used[1] if options_used else "--prob", problem, f"give one of {', '.join(options_of)}")
+    used = [option for option, value in options_of.items() if value]
+    if len(used) != 1:
+        problem = "is required" if not used else f"cannot be combined with {used[0]}"
+        raise ArgumentError(used[1] if used else "--prob", problem, f"give one of {', '.join(options_of)}")
     if by is not None and not by.startswith('"') and re.search(r"\sx\s|,", by):
         problem = f"{by!r} names several columns, and the query reads one"
         raise ArgumentError(

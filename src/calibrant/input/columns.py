@@ -66,8 +66,8 @@ def read_arguments(
     labels, scores = pick_columns(y_true, label, "label"), pick_columns(y_true, prob, "prob")
     rows = {argument: _column_beside(y_true, argument, value) for argument, value in beside.items()}
     columns = {**beside, "y_true": label, "y_prob": prob}
-    written = {argument: name for argument, name in columns.items() if isinstance(name, str)}
-    return Arguments({"y_true": labels, "y_prob": scores, **rows}, written, column_names(scores), label_name)
+    names_of_columns = {argument: name for argument, name in columns.items() if isinstance(name, str)}
+    return Arguments({"y_true": labels, "y_prob": scores, **rows}, names_of_columns, column_names(scores), label_name)
 
 
 def _column_beside(frame: Any, argument: str, value: Any) -> Any:

@@ -316,18 +316,18 @@ def match_columns(existing: list[str], names: str | list[str] | tuple[str, ...],
     """Expand names and patterns to existing columns, in the order of the table for a pattern."""
     from fnmatch import fnmatchcase
 
-    chosen: list[str] = []
+    selected: list[str] = []
     for name in [names] if isinstance(names, str) else names:
         if name in existing:
-            chosen.append(name)
+            selected.append(name)
             continue
         matched = (
             [column for column in existing if fnmatchcase(column, name)] if any(sign in name for sign in "*?[") else []
         )
         if not matched:
             raise _no_column(argument, name, existing)
-        chosen.extend(matched)
-    return chosen
+        selected.extend(matched)
+    return selected
 
 
 def _no_column(argument: str, name: str, existing: list[str]) -> ColumnError:

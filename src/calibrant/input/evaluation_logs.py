@@ -259,7 +259,7 @@ def _helm_responses(position: str, state: Any, task: str) -> list[tuple[str, Rec
         if _is_perturbed(instance):
             continue
         correct = {each["output"]["text"] for each in instance["references"] if "correct" in each.get("tags", [])}
-        correct_letters = [letter for letter, text in mapping.items() if text in correct]
+        answers = [letter for letter, text in mapping.items() if text in correct]
         logprobs = {
             "tokens": [token["text"] for token in tokens],
             "token_logprobs": [token["logprob"] for token in tokens],
@@ -267,7 +267,8 @@ def _helm_responses(position: str, state: Any, task: str) -> list[tuple[str, Rec
         }
         number = f"{task}/{instance.get('id')}/{request.get('train_trial_index', 0)}"
         fields = {"task": task, "split": instance.get("split"), "id": number, "n_choices": len(mapping)}
-        record = {**fields, "answer": correct_letters[0] if len(correct_letters) == 1 else None, "choices": [{"logprobs": logprobs}]}
+        answer = answers[0] if len(answers) == 1 else None
+        record = {**fields, "answer": answer, "choices": [{"logprobs": logprobs}]}
         responses.append((f"{position}, instance {instance.get('id')}", record))
     return responses
 
@@ -309,6 +310,6 @@ def read_log(format: str, paths: Any, detail: str, label: str | None) -> AnswerT
             raise ArgumentError("--format", f"unknown normalization {detail!r}", f"write lm-eval, or {choices}")
         return harness_table(paths, cast(Any, detail or "none"))
     if format == "openai":
-        listed = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
-        return openai_table(paths, listed, label)
+        options = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
+        return openai_table(paths, options, label)
     return inspect_table(paths, detail or None) if format == "inspect" else helm_table(paths)

@@ -71,7 +71,7 @@ def _is_condition(node: dict[str, Any]) -> bool:
         return False
     condition = node["where_clause"]
     blank = condition.get("function_name") == "row" and not condition.get("arguments")
-    return not blank and not {"SUBQUERY", "PARAMETER"} & {part.get("class") for part in _parts_of(condition)}
+    return not blank and not {"SUBQUERY", "PARAMETER"} & {child.get("class") for child in _parts_of(condition)}
 
 
 def _parts_of(tree: Any) -> Iterator[dict[str, Any]]:

@@ -81,17 +81,17 @@ def read_features(features: Any, rows: int, kept: Array | None = None) -> tuple[
     columns = _columns_of(features)
     if not columns:
         raise InputTypeError("features", "have no columns", NEEDED)
-    read = []
+    feature_columns = []
     for index, (name, entries) in enumerate(columns):
         values = as_entries(entries)
         if values.shape != (rows,):
             problem = f"column {name or index} has shape {values.shape}; expected one value for each of {rows} rows"
             raise ShapeError("features", problem, NEEDED)
         missing = np.asarray(entries.is_null() if hasattr(entries, "is_null") else np.ma.getmask(entries), bool)
-        read.append(_read_column(name, values, missing | np.zeros(rows, bool)))
+        feature_columns.append(_read_column(name, values, missing | np.zeros(rows, bool)))
     if kept is None:
-        return tuple(read)
-    return tuple(Column(each.name, each.values[kept], each.missing[kept]) for each in read)
+        return tuple(feature_columns)
+    return tuple(Column(each.name, each.values[kept], each.missing[kept]) for each in feature_columns)
 
 
 def _columns_of(features: Any) -> list[tuple[str, Any]]:
@@ -122,18 +122,18 @@ def _read_column(name: str, values: Array, missing: Bools) -> Column:
     entries = values.tolist()
     missing = missing | [is_missing(entry) or (isinstance(entry, str) and not entry.strip()) for entry in entries]
     types = {type(entry) for entry, hole in zip(entries, missing.tolist(), strict=True) if not hole}
-    present, form = values[~missing], "O"
+    known, form = values[~missing], "O"
     if types and types <= {bool, np.bool_}:
         form = "?"
     elif types and all(issubclass(each, NUMBERS) for each in types):
         form = "f8"
     elif types and all(hasattr(each, "isoformat") and hasattr(each, "year") for each in types):
-        naive = [each.astimezone(UTC).replace(tzinfo=None) if getattr(each, "tzinfo", None) else each for each in present]
-        present, form = np.array(naive, "M8[us]"), "M8[us]"
-    elif types == {str} and (dates := _as_dates(present.tolist())) is not None:
-        present, form = dates, "M8[us]"
+        naive = [each.astimezone(UTC).replace(tzinfo=None) if getattr(each, "tzinfo", None) else each for each in known]
+        known, form = np.array(naive, "M8[us]"), "M8[us]"
+    elif types == {str} and (dates := _as_dates(known.tolist())) is not None:
+        known, form = dates, "M8[us]"
     typed = np.zeros(len(values), form)
-    typed[~missing] = present.astype(form)
+    typed[~missing] = known.astype(form)
     return Column(name, typed, missing)
 
 
@@ -182,7 +182,9 @@ def frequent_categories(names: Sequence[str], weight: Floats, most: int) -> tupl
     """
     categories = sorted(set(names) - {""})
     codes = {name: code for code, name in enumerate(categories)}
-    total = np.bincount([codes.get(name, len(categories)) for name in names], weight, len(categories) + 1)[: len(categories)]
+    total = np.bincount([codes.get(name, len(categories)) for name in names], weight, len(categories) + 1)[
+        : len(categories)
+    ]
     return tuple(categories[code] for code in np.sort(np.argsort(-total, kind="stable")[:most]))
 
 

@@ -167,9 +167,9 @@ def read_columns(
     if len(set(names)) < max(2, len(names)) or classes is not None:
         return unchanged
     is_text = all(isinstance(name, str) for name in names)
-    named = class_names([str(name) for name in names], pattern) if is_text else list(names)
+    class_list = class_names([str(name) for name in names], pattern) if is_text else list(names)
     if len(names) == 2 and pos_label is not None:
-        pair = next((pair for pair in (list(names), named) if pair is not None and pos_label in pair), None)
+        pair = next((pair for pair in (list(names), class_list) if pair is not None and pos_label in pair), None)
         if pair is None:
             return unchanged
         return ColumnOrder([1, 0], pair[::-1], None) if pair[0] == pos_label else ColumnOrder(None, pair, None)
@@ -182,15 +182,15 @@ def read_columns(
     order = None if ordered == list(names) else [names.index(name) for name in ordered]
     numbers = list(range(len(names)))
     result = unchanged._replace(order=order)
-    if not is_text or named is None or pos_label is not None or named == numbers:
+    if not is_text or class_list is None or pos_label is not None or class_list == numbers:
         return result
     if order is not None:
-        named = named[::-1]
-    if named == numbers or set(names) == set(named):
+        class_list = class_list[::-1]
+    if class_list == numbers or set(names) == set(class_list):
         return result
-    positions = {name: index for index, name in enumerate(named)}
+    positions = {name: index for index, name in enumerate(class_list)}
     are_labels = _distinct(labels, positions) is not None or _names_some(labels, positions)
-    return result._replace(classes=tuple(named)) if are_labels else result
+    return result._replace(classes=tuple(class_list)) if are_labels else result
 
 
 def numbers_of_columns(names: Sequence[Any]) -> tuple[int, ...]:
@@ -273,14 +273,14 @@ def check_same_rows(first: Any, others: Mapping[str, Any], argument: str = "y_tr
         return
     groups = {name: value.values() if isinstance(value, dict) else [value] for name, value in others.items()}
     for name, value in ((name, value) for name, values in groups.items() for value in values):
-        own = index_of(value)
-        if own is None or len(own) != len(index) or own.equals(index):
+        row_labels = index_of(value)
+        if row_labels is None or len(row_labels) != len(index) or row_labels.equals(index):
             continue
-        if own.is_unique and index.is_unique and own.isin(index).all():
+        if row_labels.is_unique and index.is_unique and row_labels.isin(index).all():
             problem = f"has the same index as {argument} in another order, but rows are matched by position"
             remedy = f"pass {name}.loc[{argument}.index], or {name}.to_numpy() if the index has no meaning"
             raise InputError(name, problem, remedy)
-        if not (_is_default(index) or _is_default(own)):
+        if not (_is_default(index) or _is_default(row_labels)):
             problem = f"has another index than {argument}, but rows are matched by position"
             remedy = f"align them by index, or pass {name}.to_numpy() if its rows are those of {argument}"
             raise InputError(name, problem, remedy)

@@ -396,8 +396,8 @@ def note_unweighted(groupings: Sequence[Grouping], groups: Array, kept: Array) -
         before, after = (set(np.unique(grouping.place[code]).tolist()) for code in (groups, groups[kept]))
         lost = [repr(str(grouping.groups[label])) for label in sorted(before - after)]
         further = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
-        one = f"{grouping.name}: all rows of {', '.join(lost[:5])}{further} have weight 0, so that there are no results for them"
-        note = "; ".join(filter(None, [grouping.note, one if lost else ""]))
+        remark = f"{grouping.name}: all rows of {', '.join(lost[:5])}{further} have weight 0, so that there are no results for them"
+        note = "; ".join(filter(None, [grouping.note, remark if lost else ""]))
         notes.append(replace(grouping, note=note))
     return tuple(notes)
 

@@ -288,8 +288,8 @@ def _codes_around_positive(y: Array, classes: tuple[Any, ...] | None, pos_label:
 
 def names_around(y: Array, classes: tuple[Any, ...] | None, pos_label: Any) -> tuple[Any, Any]:
     """Return the names of both classes in the order of their columns: negative, positive."""
-    negatives = [name for name in classes if name != pos_label] if classes is not None else y[y != pos_label][:1].tolist()
-    return (negatives[0] if negatives else f"not {pos_label}"), pos_label
+    others = [name for name in classes if name != pos_label] if classes is not None else y[y != pos_label][:1].tolist()
+    return (others[0] if others else f"not {pos_label}"), pos_label
 
 
 def _columns(y: Array) -> str:

@@ -242,9 +242,11 @@ def missing_labels(value: Any, missing: Bools, known: Collection[str] = ()) -> B
     texts = [isinstance(label, str) for label in array.tolist()]
     if not any(texts):
         return missing
-    values = {str(label) for label, absent in zip(array.tolist(), missing.tolist(), strict=True) if not absent}
-    missing_texts = {label for label in values - set(known) if is_missing_text(label) and label.strip().lower() != "none"}
-    if not missing_texts or len(values - missing_texts) < 2:
+    labels = {str(label) for label, absent in zip(array.tolist(), missing.tolist(), strict=True) if not absent}
+    missing_texts = {
+        label for label in labels - set(known) if is_missing_text(label) and label.strip().lower() != "none"
+    }
+    if not missing_texts or len(labels - missing_texts) < 2:
         return missing
     return missing | np.array(
         [text and label in missing_texts for text, label in zip(texts, array.tolist(), strict=True)]

@@ -70,7 +70,7 @@ def build_status(
         window.place: _window_status(settings, window, part, results, evidence.get(window.place), clock)
         for window, part, results in zip(all_read, parts, findings, strict=True)
     }
-    shown = [statuses[window.place] for window in windows]
+    listed_statuses = [statuses[window.place] for window in windows]
     n, labelled = counts.get(key, (0, 0))
     declared = [EProcess.of_dict(s.eprocess).value for s in streams.values() if s.declared]
     return MonitorStatus(
@@ -81,7 +81,7 @@ def build_status(
         labelled=labelled,
         clock=None if clock is None else time_text(clock) if settings.rule.by_time else f"row {clock:,}",
         total_windows=total,
-        windows=tuple(shown),
+        windows=tuple(listed_statuses),
         all_read=tuple(statuses.values()),
         groups=groups,
         together=float(np.mean(declared)) if declared else None,
@@ -89,7 +89,7 @@ def build_status(
         process=EProcess.of_dict(streams[key].eprocess),
         detector=EDetector.of_dict(streams[key].detector),
         waiting=waiting,
-        notes=(*_notes(shown, reference.scores, early, ignored), *files),
+        notes=(*_notes(listed_statuses, reference.scores, early, ignored), *files),
     )
 
 
@@ -248,8 +248,8 @@ def _exponential(log: float | None) -> float | None:
     return None if log is None else math.inf if log >= 1e6 else math.exp(min(log, 709.0))
 
 
-def _notes(shown: list[WindowStatus], reference: Sketch | None, early: int, ignored: int) -> tuple[str, ...]:
-    notes = [f"Window {w.window}: {note}." for w in shown for note in w.notes]
+def _notes(statuses: list[WindowStatus], reference: Sketch | None, early: int, ignored: int) -> tuple[str, ...]:
+    notes = [f"Window {w.window}: {note}." for w in statuses for note in w.notes]
     if early:
         notes.append(f"Labels waiting for their predictions: {early:,}.")
     if ignored:

@@ -73,8 +73,8 @@ class Arrivals:
     def digest(self) -> str:
         """A fingerprint of the content."""
         fingerprint = hashlib.sha256()
-        for part in (self.score, self.target, self.label, self.time):
-            fingerprint.update(b"none" if part is None else np.ascontiguousarray(part).tobytes())
+        for array in (self.score, self.target, self.label, self.time):
+            fingerprint.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
         fingerprint.update(json.dumps([self.ids, self.group, self.features]).encode())
         fingerprint.update(np.ascontiguousarray(self.ood).tobytes())
         return fingerprint.hexdigest()
@@ -164,15 +164,15 @@ def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None)
     array = as_entries(y_true.data if isinstance(y_true, np.ma.MaskedArray) else y_true)
     if array.shape != (n,):
         raise ShapeError("y_true", f"expected {n} labels, one for each row; got shape {array.shape}")
-    labelled = np.flatnonzero(~missing_rows(y_true if isinstance(y_true, np.ma.MaskedArray) else array, texts=False))
-    if not len(labelled):
+    given = np.flatnonzero(~missing_rows(y_true if isinstance(y_true, np.ma.MaskedArray) else array, texts=False))
+    if not len(given):
         return np.full(n, UNKNOWN, np.int64)
     try:
-        codes = encode_labels(Column(as_entries(array[labelled].tolist()), "float64"), k, classes, None, np.full(1, 0.5))
+        codes = encode_labels(Column(as_entries(array[given].tolist()), "float64"), k, classes, None, np.full(1, 0.5))
     except InputError as error:
-        raise error if error.row is None else error.replaced(row=int(labelled[error.row])) from None
+        raise error if error.row is None else error.replaced(row=int(given[error.row])) from None
     labels = np.full(n, UNKNOWN, np.int64)
-    labels[labelled] = codes
+    labels[given] = codes
     return labels
 
 
@@ -449,10 +449,10 @@ def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
     return _subset(rows, is_first), int((~is_first).sum())
 
 
-def _differ(score: Floats, other: Floats) -> NDArray[np.bool_]:
+def _differ(score: Floats, reference: Floats) -> NDArray[np.bool_]:
     """Which scores differ by more than one that was rounded to float32 and printed differs from itself."""
     single = np.finfo(np.float32)
-    return np.asarray(~np.isclose(score, other, rtol=float(single.eps), atol=float(single.tiny)))
+    return np.asarray(~np.isclose(score, reference, rtol=float(single.eps), atol=float(single.tiny)))
 
 
 def _subset(rows: Arrivals, selected: NDArray[np.bool_]) -> Arrivals:
@@ -461,9 +461,8 @@ def _subset(rows: Arrivals, selected: NDArray[np.bool_]) -> Arrivals:
         None if texts is None else np.array(texts, object)[selected].tolist() for texts in (rows.group, rows.features)
     )
     ids = np.array(rows.ids, object)[selected].tolist()
-    return Arrivals(
-        rows.score[selected], rows.target[selected], rows.label[selected], time, ids, group, rows.ood[selected], features
-    )
+    score, target, label, ood = (column[selected] for column in (rows.score, rows.target, rows.label, rows.ood))
+    return Arrivals(score, target, label, time, ids, group, ood, features)
 
 
 def _places(db: Transaction, settings: Settings, rows: Arrivals, is_new: NDArray[np.bool_], known: KnownRows) -> Whole:
@@ -531,8 +530,10 @@ def _count(db: Transaction, place: Whole, field: str) -> None:
 def _count_late(db: Transaction, place: Whole, field: str) -> int:
     """Count rows of closed windows, or labels of tested windows, in their window; returns the total."""
     windows = {number: db.window(number) for number in np.unique(place).tolist()}
-    late_windows = [number for number, window in windows.items() if (window.closed if field == "late_rows" else window.tested == 1)]
-    late_places = place[np.isin(place, late_windows)]
+    late = [
+        number for number, window in windows.items() if (window.closed if field == "late_rows" else window.tested == 1)
+    ]
+    late_places = place[np.isin(place, late)]
     _count(db, late_places, field)
     return len(late_places)
 
@@ -547,8 +548,8 @@ def _apply(db: Transaction, settings: Settings, changes: list[_Change]) -> None:
     windows, starts = np.unique(place[order], return_index=True)
     for number, rows in zip(windows.tolist(), np.split(order, starts[1:]), strict=True):
         for name in [ALL_ROWS, *sorted(set(stream[rows].tolist()) - {ALL_ROWS})]:
-            of_stream = rows if name == ALL_ROWS else rows[stream[rows] == name]
-            _change_part(db, settings, (number, name), kind[of_stream], score[of_stream], outcome[of_stream], ood[of_stream])
+            own = rows if name == ALL_ROWS else rows[stream[rows] == name]
+            _change_part(db, settings, (number, name), kind[own], score[own], outcome[own], ood[own])
 
 
 def _change_part(

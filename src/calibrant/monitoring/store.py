@@ -191,9 +191,9 @@ class Store:
             return self.database.size(connection)
 
     def _check(self, connection: Connection, pragma: str) -> None:
-        (found,) = connection.execute(f"PRAGMA {pragma}(1)").fetchone()
-        if found != "ok":
-            raise FileError(str(self.path), f"is corrupt: {short(found)}", "restore it from a backup")
+        (result,) = connection.execute(f"PRAGMA {pragma}(1)").fetchone()
+        if result != "ok":
+            raise FileError(str(self.path), f"is corrupt: {short(result)}", "restore it from a backup")
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:

@@ -197,10 +197,10 @@ def to_python(calibrator: Calibrator | Recalibration) -> str:
     program = Program(calibrator)
     lines, results = program.render(_python_expression, repr)
     names = ", ".join(program.columns)
-    read = f"{names} = float(scores)" if len(program.columns) == 1 else f"{names} = map(float, scores)"
+    read_scores = f"{names} = float(scores)" if len(program.columns) == 1 else f"{names} = map(float, scores)"
     check = [f"if not ({_valid_in_python(program.columns, calibrator)}):", f"    return [nan] * {len(results)}"]
     steps = [f"{line.name} = {line.text}" for line in lines]
-    body = "\n    ".join([read, *check, *steps, f"return [{', '.join(results)}]"])
+    body = "\n    ".join([read_scores, *check, *steps, f"return [{', '.join(results)}]"])
     return f'''"""Calibrated probabilities: {type(calibrator).__name__}, written by calibrant."""
 
 from bisect import bisect_right
@@ -322,7 +322,7 @@ def to_sql(
     largest = f"{'<' if _has_softmax(calibrator) else '<='} {infinity}"
     valid = "BETWEEN 0e0 AND 1e0" if calibrator.input == "prob" else largest
     # A product with a subnormal number would be an error in some databases.
-    read = [
+    score_columns = [
         f"CASE WHEN {score} {valid} THEN CASE WHEN ABS({score}) < {TINY!r} THEN 0e0 ELSE {score} END END AS x{i}"
         for i, score in enumerate(scores)
     ]
@@ -333,11 +333,9 @@ def to_sql(
     short_names = {name: f"k{i}" for i, name in enumerate(kept)}
     # PostgreSQL would write each expression out wherever it is used.
     fence = " OFFSET 0" if dialect == "postgres" else ""
-    query = f"SELECT {', '.join([f'{name} AS {short}' for name, short in short_names.items()] + read)}\nFROM {table}"
-    for level, same in groupby(sorted(lines, key=lambda line: line.level), key=lambda line: line.level):
-        query = (
-            f"SELECT *, {', '.join(f'{line.text} AS {line.name}' for line in same)}\nFROM ({query}{fence}) AS c{level}"
-        )
+    query = f"SELECT {', '.join([f'{name} AS {short}' for name, short in short_names.items()] + score_columns)}\nFROM {table}"
+    for level, same_level in groupby(sorted(lines, key=lambda line: line.level), key=lambda line: line.level):
+        query = f"SELECT *, {', '.join(f'{line.text} AS {line.name}' for line in same_level)}\nFROM ({query}{fence}) AS c{level}"
     accepted = " AND ".join(f"{name} IS NOT NULL" for name in program.columns)
     if _has_softmax(calibrator):
         accepted += f" AND GREATEST({', '.join(program.columns)}) > -{infinity}"

@@ -82,8 +82,8 @@ def evaluate(
 
 
 def _calibrate_rows(rows: Collected, module: nn.Module) -> torch.Tensor:
-    known = module.fit_record if isinstance(module, TemperatureModule) else None
-    if known is not None and known.fingerprint and known.fingerprint == fingerprint(rows.logits.double().numpy()):
+    record = module.fit_record if isinstance(module, TemperatureModule) else None
+    if record is not None and record.fingerprint and record.fingerprint == fingerprint(rows.logits.double().numpy()):
         warn_caller(
             f"{type(module).__name__} was fitted on these rows, so the estimate is optimistic; evaluate it on held-out data",
             InSampleWarning,
@@ -91,5 +91,5 @@ def _calibrate_rows(rows: Collected, module: nn.Module) -> torch.Tensor:
     home = next(iter([*module.parameters(), *module.buffers()]), rows.logits).device
     # Not as a decorator: the warning above looks for the frame of the caller, and would find that of torch.
     with evaluating(module), torch.no_grad():
-        found: torch.Tensor = module(rows.logits.to(home))
-    return found.cpu()
+        logits: torch.Tensor = module(rows.logits.to(home))
+    return logits.cpu()

@@ -241,10 +241,10 @@ def _rows_of(outputs: Any, batch: Any, number: int) -> tuple[Tensor, Tensor]:
     """Logits and labels of a batch."""
     logits = outputs.get("logits") if isinstance(outputs, Mapping) else outputs
     if not isinstance(logits, Tensor) or not logits.ndim:
-        got = f"entries named {', '.join(map(repr, outputs))}" if isinstance(outputs, Mapping) else "no logits"
+        description = f"entries named {', '.join(map(repr, outputs))}" if isinstance(outputs, Mapping) else "no logits"
         raise InputTypeError(
             "validation_step",
-            f"must return a tensor of logits or a mapping with 'logits'; it returned {got}",
+            f"must return a tensor of logits or a mapping with 'logits'; it returned {description}",
             "or pass CalibrationCallback(rows=lambda outputs, batch: (logits, labels))",
         )
     keys = [key for key in LABEL_KEYS if isinstance(outputs, Mapping) and key in outputs]
@@ -254,11 +254,11 @@ def _rows_of(outputs: Any, batch: Any, number: int) -> tuple[Tensor, Tensor]:
 
 def _write(content: Content, logger: Any, step: int) -> None:
     """Write figures to a logger that takes them."""
-    kinds = {base.__name__ for base in type(logger).__mro__}
-    if "TensorBoardLogger" in kinds:
+    base_names = {base.__name__ for base in type(logger).__mro__}
+    if "TensorBoardLogger" in base_names:
         write_tensorboard(content, logger.experiment, step)
-    elif "WandbLogger" in kinds:
+    elif "WandbLogger" in base_names:
         # As its own figures, which are shown over this number and not over the step of the run.
         write_wandb(replace(content, numbers={"trainer/global_step": step}), logger.experiment, None)
-    elif "MLFlowLogger" in kinds:
+    elif "MLFlowLogger" in base_names:
         write_mlflow(content, logger.experiment, logger.run_id, step)

@@ -293,8 +293,8 @@ def _flattened(p: Predictions) -> list[AnyView]:
     _refuse_confidence(p, FLATTENED)
     class_views = [_one_class(p, index) for index in range(p.k)]
     weight = None if p.weight is None else np.repeat(p.weight, p.k)
-    score = np.column_stack([part.raw_score for part in class_views]).ravel()
-    outcome = np.column_stack([part.raw_outcome for part in class_views]).ravel()
+    score = np.column_stack([class_view.raw_score for class_view in class_views]).ravel()
+    outcome = np.column_stack([class_view.raw_outcome for class_view in class_views]).ravel()
     view = View(score, outcome, weight, p.weight_kind, lens=FLATTENED)
     view.events = p.k
     return [view]

@@ -284,8 +284,8 @@ class Selections:
             for name in names:
                 groupings = [g for g in groupings_of(p) if name in g.labels]
                 if not groupings:
-                    known = [label for g in groupings_of(p) for label in g.labels]
-                    raise LensError("where", f"unknown group {name!r}", f"the groups are {known[:20]}")
+                    existing = [label for g in groupings_of(p) for label in g.labels]
+                    raise LensError("where", f"unknown group {name!r}", f"the groups are {existing[:20]}")
                 is_selected |= groupings[0].place[p.groups] == groupings[0].labels.index(name)
             return is_selected
 

@@ -63,10 +63,10 @@ def _group_name(rows: Rows, column: str) -> str:
     value = lossless(column, rows.types[column])
     if not rows.printed or rows.types[column] != "VARCHAR":
         return value
-    whole = f"regexp_replace({value}, {text(f'^{WHOLE}$')}, '\\1')"
-    query = f"SELECT count(DISTINCT {whole}) < count(DISTINCT {value}) FROM {rows.sql}"  # noqa: S608 - quoted names
+    without_fraction = f"regexp_replace({value}, {text(f'^{WHOLE}$')}, '\\1')"
+    query = f"SELECT count(DISTINCT {without_fraction}) < count(DISTINCT {value}) FROM {rows.sql}"  # noqa: S608 - quoted names
     (merges,) = rows.connection.execute(query).fetchall()[0]
-    return whole if merges else value
+    return without_fraction if merges else value
 
 
 def read_scores(
@@ -79,8 +79,8 @@ def read_scores(
     sampled: int | None,
 ) -> Scores:
     """Labels and probabilities as SQL expressions; the first labels of a text file, `sampled` of them or all, show what they are."""
-    named = prob if prob is None or isinstance(prob, str) else ",".join(prob)
-    label, names = find_columns(rows.names, Columns(label=label, prob=named, by=by), dashes="")
+    pattern = prob if prob is None or isinstance(prob, str) else ",".join(prob)
+    label, names = find_columns(rows.names, Columns(label=label, prob=pattern, by=by), dashes="")
     of_columns = class_names(names, prob if isinstance(prob, str) else "") if len(names) > 1 else None
     if classes is not None and of_columns is not None:
         if len(names) == 2 and [str(name) for name in classes] == [str(name) for name in reversed(of_columns)]:
@@ -121,14 +121,14 @@ def _two_classes(rows: Rows, label: str, sampled: int | None) -> list[str] | Non
     limit = "" if sampled is None else f"LIMIT {sampled}"
     some = f"SELECT {quoted(label)} AS label FROM {rows.sql} {limit}"  # noqa: S608 - quoted
     query = f"SELECT DISTINCT label FROM ({some}) WHERE label IS NOT NULL"  # noqa: S608 - quoted
-    named = f"{query} AND NOT {NO_VALUE.format('label')} LIMIT 3"
-    seen = [row[0] for row in rows.connection.execute(named).fetchall()]
-    if len(seen) < 2:  # then such a text is the name of a class
-        seen = [row[0] for row in rows.connection.execute(f"{query} LIMIT 3").fetchall()]
-    if len(seen) == 1:  # the same names on a day without positives, so that days can be merged
-        seen += filter(None, [opposite_of(seen[0])])
-    place = positive_of(seen)
-    return None if place is None else [seen[1 - place], seen[place]]
+    named_labels = f"{query} AND NOT {NO_VALUE.format('label')} LIMIT 3"
+    labels = [row[0] for row in rows.connection.execute(named_labels).fetchall()]
+    if len(labels) < 2:  # then such a text is the name of a class
+        labels = [row[0] for row in rows.connection.execute(f"{query} LIMIT 3").fetchall()]
+    if len(labels) == 1:  # the same names on a day without positives, so that days can be merged
+        labels += filter(None, [opposite_of(labels[0])])
+    place = positive_of(labels)
+    return None if place is None else [labels[1 - place], labels[place]]
 
 
 def _class_labels(
@@ -177,11 +177,11 @@ def _entries(rows: Rows, name: str) -> tuple[tuple[str, ...], set[str]]:
 
 def _is_absent(rows: Rows, scores: Scores) -> dict[str, str]:
     """The SQL condition for a missing value of each column."""
-    written = f"CAST({quoted(scores.name)} AS VARCHAR)"
+    printed = f"CAST({quoted(scores.name)} AS VARCHAR)"
     quoted_classes = ", ".join(text(str(name)) for name in scores.classes)
     conditions = {
         # A text such as NA is not missing if it is the name of a class.
-        scores.name: f"coalesce({NO_VALUE.format(written)} AND {written} NOT IN ({quoted_classes}), true)"
+        scores.name: f"coalesce({NO_VALUE.format(printed)} AND {printed} NOT IN ({quoted_classes}), true)"
     }
     for entry in scores.entries:
         column, number = quoted(entry.column), f"CAST({entry.sql} AS DOUBLE)"
@@ -190,8 +190,8 @@ def _is_absent(rows: Rows, scores: Scores) -> dict[str, str]:
             none = f"{NO_VALUE.format(column)} OR lower(trim({column})) = 'none'"
             none += f" OR ({number} IS NULL AND contains(lower({column}), 'n'))" if entry.is_in_list else ""
             absent = f"coalesce({none} OR coalesce(isnan({number}), false), true)"
-        known = conditions.get(entry.column)
-        conditions[entry.column] = absent if known is None else f"{known} OR {absent}"
+        condition = conditions.get(entry.column)
+        conditions[entry.column] = absent if condition is None else f"{condition} OR {absent}"
     if scores.group is not None:
         conditions[scores.group.name] = f"{scores.group.sql} IS NULL"
     return conditions
@@ -227,8 +227,8 @@ SKIP = "pass where to select the other rows"
 def locate_error(rows: Rows, scores: Scores) -> CalibrantError | None:
     """The error for the first invalid row, with its location."""
     file = "''" if rows.kind == "duckdb" else quoted(FILE)
-    written = [f"CAST({quoted(name)} AS VARCHAR)" for name in (scores.name, *scores.columns_read)]
-    location = f"{file} AS file, {rows.row_number} AS number, [{', '.join(written)}] AS written, "
+    printed = [f"CAST({quoted(name)} AS VARCHAR)" for name in (scores.name, *scores.columns_read)]
+    location = f"{file} AS file, {rows.row_number} AS number, [{', '.join(printed)}] AS written, "
     probs = ", ".join(f"p{place}" for place in range(len(scores.probs)))
     has_group = "true" if scores.group is None else '"group" IS NOT NULL'
     columns = f"file, number, written, label, [{probs}], {has_group}"
@@ -256,8 +256,8 @@ def locate_error(rows: Rows, scores: Scores) -> CalibrantError | None:
         is_name = label_text in map(str, scores.classes) or label_text.strip().lower() == "none"
         if is_missing_text(label_text) and not is_name:
             return _missing_error(rows, scores, where)
-        known = ", ".join(map(str, scores.classes[:10]))
-        problem = f"labels must be among the classes {known}; got {label_text[:40]!r}"
+        classes_text = ", ".join(map(str, scores.classes[:10]))
+        problem = f"labels must be among the classes {classes_text}; got {label_text[:40]!r}"
         return LabelError("label", problem, "pass classes", **where)
     problem = f"each row must sum to 1; got a sum of {sum(values):g}"
     return ProbabilityError("prob", problem, "rescale the rows first", **where)
@@ -268,11 +268,11 @@ def _missing_error(rows: Rows, scores: Scores, where: dict[str, Any]) -> Calibra
     missing = count_missing(rows, scores)
     assert missing is not None
     group = "" if scores.group is None else scores.group.name
-    kinds: dict[str, Any] = {scores.name: (LabelError, "label"), group: (GroupError, "by")}
+    error_of: dict[str, Any] = {scores.name: (LabelError, "label"), group: (GroupError, "by")}
     first = next(iter(missing.columns))
-    kind, argument = kinds.get(first, (ProbabilityError, "prob"))
+    kind, argument = error_of.get(first, (ProbabilityError, "prob"))
     count = sum(missing.columns.values())
-    listed = ", ".join(f"{name} {number:,}" for name, number in list(missing.columns.items())[:8])
-    problem = missing_values(count) + (f" ({listed})" if len(missing.columns) > 1 else f" in column {first!r}")
+    counts = ", ".join(f"{name} {number:,}" for name, number in list(missing.columns.items())[:8])
+    problem = missing_values(count) + (f" ({counts})" if len(missing.columns) > 1 else f" in column {first!r}")
     error: CalibrantError = kind(argument, problem, DROP, count=count, **where)
     return error

@@ -65,8 +65,8 @@ class MixedBatch:
             Both targets as class probabilities, weighted by their shares.
         """
         count = check_whole(classes, "classes", 2)
-        own, other = (_shares(part, count) for part in (self.target, self.other))
-        return self.share * own + (1 - self.share) * other
+        target_shares, other_shares = (_shares(labels, count) for labels in (self.target, self.other))
+        return self.share * target_shares + (1 - self.share) * other_shares
 
     def __repr__(self) -> str:
         return f"MixedBatch({len(self.input)} rows of shape {tuple(self.input.shape[1:])}, share {self.share:.4f})"
