@@ -70,7 +70,7 @@ class CellSums(NamedTuple):
         )
 
     @classmethod
-    def carried(cls, rows: Array, positives: Array, whole: Array, rest: Array) -> CellSums:
+    def with_carry(cls, rows: Array, positives: Array, whole: Array, rest: Array) -> CellSums:
         """Carry the overflow or underflow of `rest` into `whole`, after adding or subtracting two numbers."""
         return cls(rows, positives, whole + (rest >> REST_BITS), rest & REST_MASK)
 
@@ -84,7 +84,7 @@ class CellSums(NamedTuple):
         sums = zip(self.rows.tolist(), self.whole.tolist(), self.rest.tolist(), strict=True)
         return any(rows and ((whole << REST_BITS) + rest) % rows for rows, whole, rest in sums)
 
-    def gathered(self, place: Array, count: int) -> CellSums:
+    def sum_by_cell(self, place: Array, count: int) -> CellSums:
         """Sum over merged cells, given the new index of each cell."""
         order = np.argsort(place, kind="stable")
         return CellSums(*(each[order] for each in self)).between(np.searchsorted(place[order], np.arange(count + 1)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -210,7 +210,17 @@ class KDTree:
         >>> cal.KDTree(gamma=0.5).fit(data.y_prob, lens="top_k:2").nodes_
         ((0, 0.5781667687390013, -1, -2),)
         """
-        view = _read_vectors(y_prob, lens)
+        if is_frame(y_prob):
+            raise InputTypeError("y_prob", "is a frame, whose columns are not named", "pass Predictions(frame, ...)")
+        source = y_prob
+        if not isinstance(y_prob, (Predictions, View, VectorView)):
+            probs = np.asarray(y_prob)
+            placeholders = np.full(probs.shape, 1 / max(probs.shape[1:] or (2,)))
+            source = Predictions.derived(placeholders, probs, soft=True)
+        views = views_of(source, lens, usual="canonical")
+        if len(views) > 1:
+            raise LensError("lens", f"{lens!r} has one view for each class", "use 'canonical' or 'class:NAME'")
+        view = views[0].as_vector() if isinstance(views[0], View) else views[0]
         nodes, _ = self._grown(view)
         self.nodes_, self.columns_, self.lens_, self.classes_ = nodes, view.tree_columns, view.lens, _classes_of(view)
         return self
@@ -289,7 +299,11 @@ class KDTree:
         weight = view.weights[rows]
         if float(weight.sum()) <= self.gamma * view.total * (1 + SAME) or self._size(view, rows) < 2 * self.min_size:
             return None
-        for axis in _widest_first(self._spread(view, rows)):
+        # From the largest variance down, the first coordinate among those equal up to rounding.
+        spread = self._spread(view, rows).copy()
+        while (largest := float(spread.max())) > 0:
+            axis = int(np.argmax(spread >= largest * (1 - SAME)))
+            spread[axis] = 0
             values = _coordinate(view, rows, axis)
             middle = _upper_middle(values, weight)
             for threshold in (middle, float(np.min(values, initial=math.inf, where=values > middle))):
@@ -387,30 +401,6 @@ class SimplexGrid:
 
 
 Partition = BinningRule | Auto | KDTree | SimplexGrid
-
-
-def _read_vectors(y_prob: Any, lens: str | Lens) -> VectorView:
-    """The vectors of probabilities under a lens; the labels are placeholders."""
-    source = y_prob
-    if is_frame(y_prob):
-        raise InputTypeError("y_prob", "is a frame, whose columns are not named", "pass Predictions(frame, ...)")
-    if not isinstance(y_prob, (Predictions, View, VectorView)):
-        probs = np.asarray(y_prob)
-        source = Predictions.derived(np.full(probs.shape, 1 / max(probs.shape[1:] or (2,))), probs, soft=True)
-    views = views_of(source, lens, usual="canonical")
-    if len(views) > 1:
-        raise LensError("lens", f"{lens!r} has one view for each class", "use 'canonical' or 'class:NAME'")
-    view = views[0]
-    return view.as_vector() if isinstance(view, View) else view
-
-
-def _widest_first(spread: Floats) -> Iterator[int]:
-    """Yield the coordinates from the largest variance down, the lowest first among those equal up to rounding."""
-    remaining = spread.copy()
-    while (largest := float(remaining.max())) > 0:
-        axis = int(np.argmax(remaining >= largest * (1 - SAME)))
-        yield axis
-        remaining[axis] = 0
 
 
 def _classes_of(view: VectorView) -> tuple[Any, ...] | None:

@@ -484,7 +484,14 @@ class EqualMass(Rule):
         count = check_bins(self.bins)
         if count > MOST_COMPARED or not view.n:
             return cells_by_starts(view, view.prefix.end[equal_mass_cuts(view.prefix, count)])
-        highest = _highest_of_bins(view, count)
+        # The highest score of each non-empty bin but the last.
+        if view.weight is not None or view.needs_no_sort:
+            highest = view.prefix.score[equal_mass_cuts(view.prefix, count)[1:] - 1]
+        else:
+            # A bin ends with the ties of the last row of its share, so that a few order statistics replace the sort.
+            last = np.unique(-(-np.arange(1, count) * view.n // count)) - 1
+            levels = np.unique(np.partition(view.score, last)[last])
+            highest = levels[levels < view.score.max()]
         cell = np.zeros(view.n, np.uint8)
         for level in highest.tolist():
             cell += view.score > level
@@ -571,8 +578,13 @@ class Quantile(EdgeRule):
                 "binning", "interpolated quantiles are not defined with sample_weight", "use binning='equal_mass'"
             )
         if self.edges == "midway":
-            rows = view.prefix.weight if counted else view.prefix.end
-            inner = _between_parts(view.prefix.score, rows[1:], count)
+            # Midway between neighbouring parts of `numpy.array_split` of the sorted rows.
+            rows = (view.prefix.weight if counted else view.prefix.end)[1:]
+            size, larger = divmod(int(rows[-1]), count)
+            first = np.cumsum(np.full(count, size) + (np.arange(count) < larger))[:-1]
+            first = first[first < rows[-1]]
+            low, high = (view.prefix.score[np.searchsorted(rows, rank, side="right")] for rank in (first - 1, first))
+            inner = (low + high) / 2
         elif counted:
             inner = _counted_quantiles(view.prefix, fraction)
         else:
@@ -581,15 +593,6 @@ class Quantile(EdgeRule):
         # Bins beyond the smallest and the largest score are empty.
         inside = inner < view.score.max() if self.closed == "right" else inner > view.score.min()
         return np.concatenate([[-np.inf], inner[inside], [np.inf]])
-
-
-def _between_parts(score: Floats, rows: Array, count: int) -> Floats:
-    """Return the middles between neighbouring parts of `numpy.array_split` of the sorted rows; `rows` counts those up to each score."""
-    size, larger = divmod(int(rows[-1]), count)
-    first = np.cumsum(np.full(count, size) + (np.arange(count) < larger))[:-1]
-    first = first[first < rows[-1]]
-    low, high = (score[np.searchsorted(rows, rank, side="right")] for rank in (first - 1, first))
-    return (low + high) / 2
 
 
 def _counted_quantiles(prefix: Prefix, fraction: Floats) -> Floats:
@@ -723,16 +726,6 @@ def cells_by_starts(view: View, starts: Array) -> tuple[NDArray[np.intp], int]:
 
 # Up to this many bins, comparing all rows with the highest score of each bin is faster than to sort the rows.
 MOST_COMPARED = 30
-
-
-def _highest_of_bins(view: View, count: int) -> Floats:
-    """Return the highest score of each non-empty bin of equal mass but the last; see `equal_mass_cuts`."""
-    if view.weight is not None or view.needs_no_sort:
-        return view.prefix.score[equal_mass_cuts(view.prefix, count)[1:] - 1]
-    # A bin ends with the ties of the last row of its share, so that a few order statistics replace the sort.
-    last = np.unique(-(-np.arange(1, count) * view.n // count)) - 1
-    levels = np.unique(np.partition(view.score, last)[last])
-    return levels[levels < view.score.max()]
 
 
 def equal_mass_cuts(prefix: Prefix, count: int) -> Array:

@@ -11,13 +11,13 @@ import click
 
 from ..errors import ArgumentError, ColumnError
 from ..evaluation.header import positive_class
-from ..inference.comparison import Comparison, compare
+from ..inference.comparison import compare
 from ..inference.significance import assess, assess_many
 from ..inference.verdicts import SignificanceResult
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
 from . import options
-from .conditions import ANY, INTERVAL, Condition, Gates, Measure, Place, check, named_file
+from .conditions import ANY, INTERVAL, Gates, Measure, Place, check, named_file
 from .gate_results import Checked
 from .listing import metric_named
 from .screen import print_lines
@@ -120,16 +120,11 @@ def _rejection_gates(results: Sequence[SignificanceResult], rejected: Sequence[s
     if alpha < least:
         problem = f"simulated p-values cannot fall below {least:.3g}, so that this gate could not fail"
         raise ArgumentError("--alpha", problem, f"use --resamples {math.ceil(round(1 / alpha, 9)) - 1} or more")
+    metrics = [result.metric for result in results]
+    texts = [(f"{name} rejected at {alpha:g}", f"{name} not rejected at {alpha:g}") for name in metrics]
     return [
-        Checked(
-            f"{metric} rejected at {alpha:g}",
-            "",
-            None,
-            None,
-            failed=metric in rejected,
-            contrary=f"{metric} not rejected at {alpha:g}",
-        )
-        for metric in (result.metric for result in results)
+        Checked(fails, "", None, None, failed=name in rejected, contrary=passes)
+        for name, (fails, passes) in zip(metrics, texts, strict=True)
     ]
 
 
@@ -208,26 +203,14 @@ def run_compare(
     first = predictions[0]
     result = compare(dict(zip(names, predictions, strict=True)), metric=metric, cluster=cluster is not None, **keywords)
     object.__setattr__(result, "dropped", first.dropped)  # results are frozen
-    output = {"file": file, **_positive_class(first), **result.to_dict()} if as_json else lambda: _show(result, first)
-    return gates.conclude(_check_gates(conditions, result), f"calibrant compare {named_file(file)}", output)
-
-
-def _check_gates(conditions: list[Condition], result: Comparison) -> list[Checked]:
-    first, *further_models = result.values
-    model_places = [
-        Place(name, {result.metric: {"value": value}}, word="model") for name, value in result.values.items()
-    ]
-    difference_places = []
-    for name in further_models:
-        difference = result[name, first]
-        fields = {
-            "value": difference.difference,
-            "low": difference.low,
-            "high": difference.high,
-            "pvalue": difference.pvalue,
-        }
-        difference_places.append(Place(f"{name} - {first}", {"difference": fields}, word="difference"))
+    values = [Place(name, {result.metric: {"value": value}}, word="model") for name, value in result.values.items()]
+    differences = []
+    for name in names[1:]:
+        change = result[name, names[0]]
+        fields = {"value": change.difference, "low": change.low, "high": change.high, "pvalue": change.pvalue}
+        differences.append(Place(f"{name} - {names[0]}", {"difference": fields}, word="difference"))
     gate_results = []
     for condition in conditions:
-        gate_results += check([condition], difference_places if condition.name == "difference" else model_places)
-    return gate_results
+        gate_results += check([condition], differences if condition.name == "difference" else values)
+    output = {"file": file, **_positive_class(first), **result.to_dict()} if as_json else lambda: _show(result, first)
+    return gates.conclude(gate_results, f"calibrant compare {named_file(file)}", output)

@@ -176,8 +176,8 @@ def _select_places(condition: Condition, places: Sequence[Place], by: str | None
             remedy = f"name its column, as in {condition.name}@{'='.join(str(selected[0].group).split(': ', 1))}"
             raise ArgumentError("--fail-if", f"'{condition}' names {len(selected)} groups", remedy)
     if not selected:
-        groups = [place.group for place in places if place.group]
-        remedy = f"use all, {', '.join(groups[:10])}" if groups else "name the column of groups with --by"
+        existing = [place.group for place in places if place.group]
+        remedy = f"use all, {', '.join(existing[:10])}" if existing else "name the column of groups with --by"
         raise ArgumentError("--fail-if", f"'{condition}' names an unknown group {condition.group!r}", remedy)
     return selected
 

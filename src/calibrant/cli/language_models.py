@@ -31,7 +31,7 @@ def open_source(
             return
         assert format is not None
         with temporary_folder() as folder:
-            table = _read(paths, format, several[0].label)
+            table = _read_log_file(paths, format, several[0].label)
             path = str(Path(folder) / "answers.parquet")
             with connect() as connection:
                 connection.register("answers", table.columns)
@@ -39,7 +39,7 @@ def open_source(
             yield [path], [_columns(columns, table, event) for columns in several], "parquet"
 
 
-def _read(paths: list[str], format: str, label: str | None) -> AnswerTable:
+def _read_log_file(paths: list[str], format: str, label: str | None) -> AnswerTable:
     """The answers in a log, with a note on what was read; errors name options."""
     kind, _, detail = format.partition(":")
     try:

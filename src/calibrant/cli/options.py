@@ -302,14 +302,14 @@ def by_option(help: str) -> Callable[[Command], Command]:
 def groups_option(help: str) -> Callable[[Command], Command]:
     """``--by``, groups by columns, quantiles and expressions; repeated, it is a comma-separated list."""
 
-    def joined(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
+    def join_values(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
         return ", ".join(values) or None
 
     combinations = (
         " A comma-separated list, or several --by, of columns, of quantile groups such as tenure/4, of SQL expressions such as "
         "'age >= 65', and of combinations such as 'sex x tenure/4'."
     )
-    return click.option("--by", metavar="GROUPS", multiple=True, callback=joined, help=help + combinations)
+    return click.option("--by", metavar="GROUPS", multiple=True, callback=join_values, help=help + combinations)
 
 
 def ood_option(help: str) -> Callable[[Command], Command]:

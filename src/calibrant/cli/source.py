@@ -108,12 +108,7 @@ def _load(source: Source, choices: list[Columns]) -> list[dict[str, Any]]:
     """
     with open_source(source.file, choices, source.format, source.event) as (paths, choices, kind):
         reads = [
-            read_columns(
-                replace(source, columns=columns),
-                paths,
-                kind,
-                partial(_wanted_columns, columns),
-            )
+            read_columns(replace(source, columns=columns), paths, kind, partial(_wanted_columns, columns))
             for columns in choices
         ]
     roles: list[dict[str, str]] = []  # the arguments that columns are read for
@@ -267,7 +262,12 @@ def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
                 keywords["classes"] = ColumnNames(classes)
                 keywords["by_place"] = len(classes) == 2
     elif columns.confidence:
-        keywords["y_true"] = _truth_values(arrays[label])
+        # Words for correct and incorrect.
+        texts = _distinct_texts(arrays[label])
+        truth = {text: value for text in texts for value in as_booleans([text]) or ()}
+        truth |= {text: text.lower() == "right" for text in texts if text.lower() in ("right", "wrong")}
+        if truth and len(truth) == len(texts):
+            keywords["y_true"] = np.array([truth[value] for value in arrays[label]])
     for keyword, option, name in (
         ("sample_weight", "--weight", columns.weight),
         ("counts", "--counts", columns.counts),
@@ -393,14 +393,6 @@ def _distinct_texts(labels: Any) -> list[str]:
         return []
     distinct = set(labels.tolist())
     return sorted(distinct) if all(isinstance(label, str) for label in distinct) else []
-
-
-def _truth_values(labels: Any) -> Any:
-    """Convert words for correct and incorrect to Booleans; return other labels unchanged."""
-    truth = {text: value for text in _distinct_texts(labels) for value in as_booleans([text]) or ()}
-    truth |= {text: text.lower() == "right" for text in _distinct_texts(labels) if text.lower() in ("right", "wrong")}
-    are_all_known = truth and len(truth) == len(_distinct_texts(labels))
-    return np.array([truth[label] for label in labels]) if are_all_known else labels
 
 
 def named_as_written(values: Any) -> Any:

@@ -117,7 +117,7 @@ class Table:
             new = ", ".join(f"{c} AS {quoted(name)}" for c, name in zip(added, names, strict=True))
         else:  # one column holds a list
             new = f"[{', '.join(added)}] AS {quoted(names[0])}"
-        query = self._joined(added, new, typed="parquet" in target)
+        query = self._query_with_columns(added, new, typed="parquet" in target)
         with atomic_file(out) as stream:  # its name is that of the temporary file
             try:
                 self.rows.connection.execute(
@@ -127,7 +127,7 @@ class Table:
                 raise FileError(out, f"cannot be written: {first_line(error)}", "choose another format") from error
         return Path(out)
 
-    def _joined(self, added: dict[str, Any], new: str, *, typed: bool) -> str:
+    def _query_with_columns(self, added: dict[str, Any], new: str, *, typed: bool) -> str:
         """A query for all columns and the new ones; columns of text files keep their text, unless `typed` and a type is lossless."""
         rows, connection = self.rows, self.rows.connection
         if not rows.printed or self.source is None:

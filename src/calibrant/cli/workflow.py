@@ -13,13 +13,7 @@ import click
 import numpy as np
 
 from ..decision.thresholds import ThresholdChoice, choose_threshold
-from ..errors import (
-    ArgumentError,
-    CalibrantError,
-    InSampleWarning,
-    WeightsNotSupportedError,
-    warn_caller,
-)
+from ..errors import ArgumentError, CalibrantError, InSampleWarning, WeightsNotSupportedError, warn_caller
 from ..evaluation.measure import calibrate_predictions, choose_metrics, evaluate
 from ..evaluation.result import NOT_SIGNIFICANT, Evaluation, Header
 from ..inference.comparison import Comparison, compare
@@ -318,9 +312,8 @@ def _choose_threshold(
         if choice.threshold is None:
             return HeldOutThreshold(choice)
         guarantee = target["guarantee"]
-        return HeldOutThreshold(
-            choice, choose_threshold(test, method="fixed", grid=choice.threshold, guarantee=guarantee)
-        )
+        same = choose_threshold(test, method="fixed", grid=choice.threshold, guarantee=guarantee)
+        return HeldOutThreshold(choice, same)
     except WeightsNotSupportedError:
         return HeldOutThreshold(choice, reason="guarantees are not available with weighted rows")
     except CalibrantError as error:

@@ -100,9 +100,27 @@ def _neighbourhood(groups: Groups, span: float) -> tuple[int, float]:
 
 
 def loess_vertices(groups: Groups, span: float) -> tuple[Floats, Floats]:
-    """Return the places where R's interpolated LOESS is fitted, and their bandwidths."""
+    """Return the places where R's interpolated LOESS is fitted, and their bandwidths.
+
+    They are the cell borders of R's k-d tree: cells of more than a fifth of a window are split at their middle row, with ties kept together.
+    """
     near, stretch = _neighbourhood(groups, span)
-    at = _tree_vertices(groups, math.floor(groups.rows * span * 0.2))
+    most = math.floor(groups.rows * span * 0.2)
+    low, high = groups.score[0], groups.score[-1]
+    margin = 0.005 * max(high - low, 1e-10 * max(abs(low), abs(high)) + 1e-30)
+    vertices = {low - margin, high + margin}
+    cells = [(1, groups.rows, low - margin, high + margin)]
+    while cells:
+        first, last, lower, upper = cells.pop()
+        if last - first + 1 <= most:
+            continue
+        middle = _split_row(groups.end, first, last)
+        border = groups.score[np.searchsorted(groups.end, middle)]
+        if border in (lower, upper):
+            continue
+        vertices.add(border)
+        cells += [(first, middle, lower, border), (middle + 1, last, border, upper)]
+    at = np.array(sorted(vertices))
     return at, stretch * reach(groups, at, near)
 
 
@@ -210,19 +228,17 @@ def _least_squares(columns: Floats) -> Floats:
     sound = size[:, 0] > SOUND * size[:, -1]
     coefficients = np.einsum("nij,nj->ni", turn, along / np.where(sound[:, None], size, 1.0))
     if not sound.all():
-        coefficients[~sound] = _shortest(columns[~sound] / length[~sound][:, :, None])
+        # By a triangular factor and its pseudo-inverse, since squaring would lose half of the digits.
+        scaled = columns[~sound] / length[~sound][:, :, None]
+        spare = max(0, scaled.shape[1] - scaled.shape[2])  # rows of nothing, for a square factor
+        scaled = np.pad(scaled, ((0, 0), (0, 0), (0, spare)))
+        factor = np.asarray(np.linalg.qr(scaled.transpose(0, 2, 1), mode="r"))
+        u, s, vt = np.linalg.svd(factor[:, :-1, :-1])
+        is_determined = s > 100 * np.finfo(np.float64).eps * s[:, :1]
+        along = np.einsum("nij,ni->nj", u, factor[:, :-1, -1])
+        inverse = np.where(is_determined, along / np.where(is_determined, s, 1.0), 0.0)
+        coefficients[~sound] = np.einsum("nji,nj->ni", vt, inverse)
     return np.asarray(coefficients * length[:, -1:] / length[:, :-1])
-
-
-def _shortest(columns: Floats) -> Floats:
-    """Solve the same by a triangular factor and its pseudo-inverse, since squaring would lose half of the digits."""
-    spare = max(0, columns.shape[1] - columns.shape[2])  # rows of nothing, for a square factor
-    columns = np.pad(columns, ((0, 0), (0, 0), (0, spare)))
-    factor = np.asarray(np.linalg.qr(columns.transpose(0, 2, 1), mode="r"))
-    u, s, vt = np.linalg.svd(factor[:, :-1, :-1])
-    is_determined = s > 100 * np.finfo(np.float64).eps * s[:, :1]
-    along = np.einsum("nij,ni->nj", u, factor[:, :-1, -1])
-    return np.einsum("nji,nj->ni", vt, np.where(is_determined, along / np.where(is_determined, s, 1.0), 0.0))
 
 
 def _place(groups: Groups) -> Floats:
@@ -285,26 +301,7 @@ def hermite_basis(at: Floats, score: Floats) -> Floats:
     return basis
 
 
-def _tree_vertices(groups: Groups, most: int) -> Floats:
-    """Return the cell borders of R's k-d tree: cells of more than `most` rows are split at their middle row, with ties kept together."""
-    low, high = groups.score[0], groups.score[-1]
-    margin = 0.005 * max(high - low, 1e-10 * max(abs(low), abs(high)) + 1e-30)
-    vertices = {low - margin, high + margin}
-    cells = [(1, groups.rows, low - margin, high + margin)]
-    while cells:
-        first, last, lower, upper = cells.pop()
-        if last - first + 1 <= most:
-            continue
-        middle = _cut(groups.end, first, last)
-        border = groups.score[np.searchsorted(groups.end, middle)]
-        if border in (lower, upper):
-            continue
-        vertices.add(border)
-        cells += [(first, middle, lower, border), (middle + 1, last, border, upper)]
-    return np.array(sorted(vertices))
-
-
-def _cut(end: Whole, first: int, last: int) -> int:
+def _split_row(end: Whole, first: int, last: int) -> int:
     """Return the last row (from 1) of the tie group whose end is nearest to the middle, the upper of two; the middle if there is none."""
     middle = (first + last) // 2
     place = int(np.searchsorted(end, middle))

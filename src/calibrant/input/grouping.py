@@ -266,7 +266,12 @@ def values_of_expressions(
         raise condition_error(error, existing, argument) from error
     except duckdb.Error as error:
         raise ArgumentError(argument, f"cannot be evaluated: {first_line(error)}", "check the expression") from error
-    return {factor: _as_integers(columns[f"g{index}"]) for index, factor in enumerate(factors)}
+    for name, values in columns.items():
+        # Real numbers that are all whole become integers, so that a decade is 60 and not 60.0.
+        is_whole = values.dtype.kind == "f" and not np.ma.is_masked(values) and bool((values == np.rint(values)).all())
+        if is_whole and bool((np.abs(values) < 2**53).all()):
+            columns[name] = values.astype(np.int64)
+    return {factor: columns[f"g{index}"] for index, factor in enumerate(factors)}
 
 
 def _numbers(values: Array) -> Array:
@@ -279,12 +284,6 @@ def _numbers(values: Array) -> Array:
         return np.array([math.nan if text is None or is_missing_text(text) else float(text) for text in texts])
     except ValueError:
         return values
-
-
-def _as_integers(values: Array) -> Array:
-    """Return real numbers that are all whole as integers, so that a decade is 60 and not 60.0."""
-    is_whole = values.dtype.kind == "f" and not np.ma.is_masked(values) and bool((values == np.rint(values)).all())
-    return values.astype(np.int64) if is_whole and bool((np.abs(values) < 2**53).all()) else values
 
 
 def _cell(factor: Factor, cell: str, type: str) -> str:
@@ -362,9 +361,23 @@ def groupings_of(p: Any) -> tuple[Grouping, ...]:
 
 
 def as_group_columns(groups: Any) -> Any:
-    """Return groups that are passed as several columns as such; one group for each row, and None, unchanged."""
+    """Return groups that are passed as several columns as such; one group for each row, and None, unchanged.
+
+    Of columns that are passed by name, NAME/INTEGER has quantile groups.
+    """
     if isinstance(groups, Mapping):
-        return _from_mapping(groups)
+        if not groups:
+            raise ArgumentError("groups", "is an empty mapping", 'for example {"region": region}')
+        values = {}
+        for name, entries in groups.items():
+            if entries is None:
+                raise ArgumentError("groups", f"{name!r} is None", "pass one value for each row")
+            quantiles = _QUANTILES.fullmatch(name) if isinstance(name, str) else None
+            factor = Factor(str(name), "column", str(name))
+            if quantiles and int(quantiles["count"]) >= 2:
+                factor = Factor(name, "quantiles", quantiles["name"].strip('"'), int(quantiles["count"]))
+            values[factor] = entries
+        return GroupColumns(tuple((factor,) for factor in values), values)
     several = not isinstance(groups, GroupColumns) and (getattr(groups, "ndim", 1) == 2 or is_frame(groups))
     if not several:
         return groups
@@ -400,22 +413,6 @@ def note_unweighted(groupings: Sequence[Grouping], groups: Array, kept: Array) -
         note = "; ".join(filter(None, [grouping.note, remark if lost else ""]))
         notes.append(replace(grouping, note=note))
     return tuple(notes)
-
-
-def _from_mapping(groups: Mapping[Any, Any]) -> GroupColumns:
-    """Groupings by columns that are passed by name; NAME/INTEGER has quantile groups."""
-    if not groups:
-        raise ArgumentError("groups", "is an empty mapping", 'for example {"region": region}')
-    values = {}
-    for name, entries in groups.items():
-        if entries is None:
-            raise ArgumentError("groups", f"{name!r} is None", "pass one value for each row")
-        quantiles = _QUANTILES.fullmatch(name) if isinstance(name, str) else None
-        factor = Factor(str(name), "column", str(name))
-        if quantiles and int(quantiles["count"]) >= 2:
-            factor = Factor(name, "quantiles", quantiles["name"].strip('"'), int(quantiles["count"]))
-        values[factor] = entries
-    return GroupColumns(tuple((factor,) for factor in values), values)
 
 
 def _grouping(

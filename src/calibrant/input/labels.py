@@ -297,7 +297,17 @@ def _columns(y: Array) -> str:
 
 
 def _from_names(y: Array, classes: tuple[Any, ...]) -> Array:
-    values, inverse = np.unique(y, return_inverse=True) if y.dtype.kind != "O" else _unique_objects(y)
+    values: Any
+    if y.dtype.kind != "O":
+        values, inverse = np.unique(y, return_inverse=True)
+    else:
+        number_of: dict[Any, int] = {}
+        try:
+            inverse = np.fromiter((number_of.setdefault(value, len(number_of)) for value in y), np.intp, len(y))
+        except TypeError:
+            row = next(row for row, value in enumerate(y) if not is_hashable(value))
+            raise InputTypeError("y_true", f"expected text or numbers, got {type(y[row]).__name__}", row=row) from None
+        values = list(number_of)
     position = {name: index for index, name in enumerate(classes)}
     codes = np.empty(len(values), np.intp)
     for place, value in enumerate(values):
@@ -309,16 +319,6 @@ def _from_names(y: Array, classes: tuple[Any, ...]) -> Array:
             raise LabelError("y_true", problem, remedy, row=row)
         codes[place] = position[key]
     return np.asarray(codes[inverse.ravel()])
-
-
-def _unique_objects(y: Array) -> tuple[list[Any], Array]:
-    positions: dict[Any, int] = {}
-    try:
-        inverse = np.fromiter((positions.setdefault(value, len(positions)) for value in y), np.intp, len(y))
-    except TypeError:
-        row = next(row for row, value in enumerate(y) if not is_hashable(value))
-        raise InputTypeError("y_true", f"expected text or numbers, got {type(y[row]).__name__}", row=row) from None
-    return list(positions), inverse
 
 
 def _list(classes: tuple[Any, ...]) -> str:

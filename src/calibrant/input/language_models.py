@@ -83,12 +83,7 @@ class AnswerTable:
         return predictions
 
 
-def read_lm_harness(
-    path: Any,
-    *,
-    length_norm: LengthNorm = "none",
-    by: str | None = "task",
-) -> Predictions:
+def read_lm_harness(path: Any, *, length_norm: LengthNorm = "none", by: str | None = "task") -> Predictions:
     """Read multiple-choice answers from the sample logs of lm-evaluation-harness.
 
     The harness writes one file per task, ``samples_TASK_DATE.jsonl``, if it is run with ``--log_samples``. The probability of a choice is the
@@ -400,9 +395,7 @@ def _choose_reading(questions: Sequence[_Question], chosen: Sequence[int], metri
             problem = f"{question.place}: {question.target!r} is the index of a choice and the text of another"
             raise InputError("target", problem, f"log the metric {metric}, which tells which is meant")
     return min(
-        by_index,
-        by_text,
-        key=lambda reading: (reading.count(None), len(_contradictions(questions, chosen, reading))),
+        by_index, by_text, key=lambda reading: (reading.count(None), len(_contradictions(questions, chosen, reading)))
     )
 
 

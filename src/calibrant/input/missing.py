@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -269,7 +270,12 @@ def without_missing(
         for argument, value in values_of.items()
     }
     for argument in {argument for argument, _ in missing.values()} - {"y_true", "groups"}:
-        kept_values[argument] = _numbers_of_text(kept_values[argument])
+        value = kept_values[argument]
+        array = as_entries(value) if isinstance(value, (list, np.ndarray)) else np.empty(0)
+        # Numbers are text because of a missing one such as ``NA``.
+        if array.dtype.kind in "US" or (array.dtype.kind == "O" and isinstance(array.flat[0], str)):
+            with suppress(ValueError):
+                kept_values[argument] = array.astype(np.float64)
     return kept_values, dropped
 
 
@@ -281,17 +287,6 @@ def drop_rows(missing: Mapping[str, tuple[str, Bools]], *, applied: bool = False
     if dropped.n == dropped.rows:
         raise all_missing(dropped, next(iter(missing.values()))[0])
     return dropped
-
-
-def _numbers_of_text(value: Any) -> Any:
-    """Numbers that are text because of a text among them such as ``NA``; other values unchanged."""
-    array = as_entries(value) if isinstance(value, (list, np.ndarray)) else None
-    if array is None or not (array.dtype.kind in "US" or (array.dtype.kind == "O" and isinstance(array.flat[0], str))):
-        return value
-    try:
-        return array.astype(np.float64)
-    except ValueError:
-        return value
 
 
 def all_missing(dropped: Dropped, argument: str) -> InputError:

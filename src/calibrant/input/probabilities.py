@@ -41,7 +41,7 @@ def check_vector(probs: Array) -> None:
 
 def quick_vector(probs: Array, labels: Array) -> bool:
     """Whether all labels are 0 or 1 and all scores in [0, 1], in one pass; False if further checks are needed."""
-    if not _plain(probs, labels):
+    if not _has_plain_layout(probs, labels):
         return False
     few = len(labels) <= kernels.FEW_ROWS
     kernel = kernels.loaded.get("scan_pairs") if few else compiled(scan_pairs, len(labels))
@@ -61,7 +61,7 @@ def quick_vector(probs: Array, labels: Array) -> bool:
 
 def quick_matrix(probs: Array, labels: Array, tolerance: float) -> tuple[Array, Array] | None:
     """Return the result of `check_matrix` if rows and labels are valid; None if further checks are needed."""
-    if not _plain(probs, labels):
+    if not _has_plain_layout(probs, labels):
         return None
     rows, columns = probs.shape
     kernel = compiled(top_rows, probs.size)
@@ -94,7 +94,7 @@ def _rounding(terms: int, dtype: Any) -> float:
     return terms * (2.0**-24 if dtype == np.float32 else 2.0**-53)
 
 
-def _plain(probs: Array, labels: Array) -> bool:
+def _has_plain_layout(probs: Array, labels: Array) -> bool:
     return (
         labels.dtype in (np.int64, np.uint8)
         and probs.dtype in (np.float32, np.float64)

@@ -13,7 +13,6 @@ import numpy as np
 from ..errors import FileError, GroupError
 from ..inference.multiplicity import e_bh
 from ..sketches.sketch import Sketch
-from ..util.results import several
 from .alarms import OOD, fingerprint, judged_rows
 from .calibration import WindowCalibration, find_calibration
 from .changepoint import EDetector
@@ -226,21 +225,8 @@ def _window_status(
         late_labels=window.late_labels,
         revised=window.revised,
         changed_since_test=evidence is not None and digest != fingerprint(judged_rows(part, settings, clock)),
-        notes=tuple(_window_notes(window)),
+        notes=window.notes,
     )
-
-
-def _window_notes(window: Window) -> list[str]:
-    notes = []
-    if window.late_rows:
-        notes.append(f"{several(window.late_rows, 'row')} arrived after the window was closed")
-    if window.late_labels:
-        notes.append(f"labels arrived or corrected after the test, counted but not tested: {window.late_labels:,}")
-    if window.revised:
-        notes.append(f"labels corrected: {window.revised:,}")
-    if window.tested == 2:
-        notes.append("skipped by the test, because its rows or labels arrived after later windows were tested")
-    return notes
 
 
 def _exponential(log: float | None) -> float | None:

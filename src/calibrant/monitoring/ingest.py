@@ -455,14 +455,14 @@ def _differ(score: Floats, reference: Floats) -> NDArray[np.bool_]:
     return np.asarray(~np.isclose(score, reference, rtol=float(single.eps), atol=float(single.tiny)))
 
 
-def _subset(rows: Arrivals, selected: NDArray[np.bool_]) -> Arrivals:
-    time = None if rows.time is None else rows.time[selected]
+def _subset(rows: Arrivals, at: NDArray[np.bool_]) -> Arrivals:
+    time = None if rows.time is None else rows.time[at]
     group, features = (
-        None if texts is None else np.array(texts, object)[selected].tolist() for texts in (rows.group, rows.features)
+        None if texts is None else np.array(texts, object)[at].tolist() for texts in (rows.group, rows.features)
     )
-    ids = np.array(rows.ids, object)[selected].tolist()
-    score, target, label, ood = (column[selected] for column in (rows.score, rows.target, rows.label, rows.ood))
-    return Arrivals(score, target, label, time, ids, group, ood, features)
+    ids = np.array(rows.ids, object)[at].tolist()
+    columns = (rows.score[at], rows.target[at], rows.label[at], time, ids, group, rows.ood[at], features)
+    return Arrivals(*columns)
 
 
 def _places(db: Transaction, settings: Settings, rows: Arrivals, is_new: NDArray[np.bool_], known: KnownRows) -> Whole:
@@ -549,31 +549,18 @@ def _apply(db: Transaction, settings: Settings, changes: list[_Change]) -> None:
     for number, rows in zip(windows.tolist(), np.split(order, starts[1:]), strict=True):
         for name in [ALL_ROWS, *sorted(set(stream[rows].tolist()) - {ALL_ROWS})]:
             own = rows if name == ALL_ROWS else rows[stream[rows] == name]
-            _change_part(db, settings, (number, name), kind[own], score[own], outcome[own], ood[own])
-
-
-def _change_part(
-    db: Transaction,
-    settings: Settings,
-    key: tuple[int, str],
-    kind: Whole,
-    score: Any,
-    outcome: NDArray[np.bool_],
-    ood: Floats,
-) -> None:
-    part = db.part(*key, settings.lens)
-    is_score, is_outcome, is_removed = (kind == change for change in (SCORES, OUTCOMES, REMOVED))
-    scores = part.scores.merge(sketch_of(score[is_score], None, settings.lens))
-    outcomes = part.outcomes.merge(sketch_of(score[is_outcome], outcome[is_outcome], settings.lens))
-    if is_removed.any():
-        outcomes = minus(outcomes, sketch_of(score[is_removed], outcome[is_removed], settings.lens))
-    has_new_scores = bool(is_score.any())
-    cached_drift = None if has_new_scores else part.drift
-    added_ood = {}
-    for number, scale in enumerate(settings.ood if has_new_scores else ()):
-        before = part.ood.get(scale.name, Sketch.empty(LENS))
-        added_ood[scale.name] = before.merge(sketch_of(scale.placed(ood[is_score, number]), None, LENS))
-    db.save_part(Part(*key, scores.n, outcomes.n, scores, outcomes, cached_drift, None, added_ood))
+            new, labelled, removed = (own[kind[own] == change] for change in (SCORES, OUTCOMES, REMOVED))
+            part = db.part(number, name, settings.lens)
+            scores = part.scores.merge(sketch_of(score[new], None, settings.lens))
+            outcomes = part.outcomes.merge(sketch_of(score[labelled], outcome[labelled], settings.lens))
+            if len(removed):
+                outcomes = minus(outcomes, sketch_of(score[removed], outcome[removed], settings.lens))
+            ood_sketches = {}
+            for index, scale in enumerate(settings.ood if len(new) else ()):
+                before = part.ood.get(scale.name, Sketch.empty(LENS))
+                ood_sketches[scale.name] = before.merge(sketch_of(scale.placed(ood[new, index]), None, LENS))
+            drift = None if len(new) else part.drift
+            db.save_part(Part(number, name, scores.n, outcomes.n, scores, outcomes, drift, None, ood_sketches))
 
 
 def sketch_of(score: Floats, outcome: NDArray[Any] | None, lens: str) -> Sketch:
@@ -605,4 +592,6 @@ def minus(sketch: Sketch, other: Sketch) -> Sketch:
     if (rows < 0).any() or (positives < 0).any() or (positives > rows).any():
         raise InputError("other", "contains rows that are not in the sketch")
     remaining = rows > 0
-    return Sketch(sketch._cells[remaining], CellSums.carried(*(each_sum[remaining] for each_sum in sums)), sketch.lens)
+    return Sketch(
+        sketch._cells[remaining], CellSums.with_carry(*(each_sum[remaining] for each_sum in sums)), sketch.lens
+    )

@@ -142,7 +142,7 @@ class Monitor:
         raise InputTypeError("Monitor", "has no public constructor", remedy)
 
     @classmethod
-    def _read(cls, store: Store) -> Monitor:
+    def _from_store(cls, store: Store) -> Monitor:
         monitor = cls.__new__(cls)
         monitor._store = store
         with store.read() as db:
@@ -282,7 +282,9 @@ class Monitor:
         )
         blobs = _reference_sketches(settings, rows, scores, when)
         streams = [start_stream(settings, name, place, place > 0) for place, name in enumerate([ALL_ROWS, *names])]
-        return cls._read(Store.create(path, {"settings": settings.to_dict()}, sketches.to_bytes(), streams, blobs))
+        return cls._from_store(
+            Store.create(path, {"settings": settings.to_dict()}, sketches.to_bytes(), streams, blobs)
+        )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Monitor:
@@ -303,7 +305,7 @@ class Monitor:
         FileError
             If the file is missing, damaged or no monitor.
         """
-        return cls._read(Store.open(path))
+        return cls._from_store(Store.open(path))
 
     def check(self) -> None:
         """Check the whole store for damage, which takes about a second for 300 MB.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import FileError
 from ..sketches.sketch import Sketch
+from ..util.results import several
 from .databases import Connection
 
 Whole = NDArray[np.int64]
@@ -45,6 +46,20 @@ class Window(NamedTuple):
     """Labels that arrived or were corrected after the window was tested."""
     revised: int
     """Labels that were corrected."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its results must know."""
+        notes = []
+        if self.late_rows:
+            notes.append(f"{several(self.late_rows, 'row')} arrived after the window was closed")
+        if self.late_labels:
+            notes.append(f"labels arrived or corrected after the test, counted but not tested: {self.late_labels:,}")
+        if self.revised:
+            notes.append(f"labels corrected: {self.revised:,}")
+        if self.tested == 2:
+            notes.append("skipped by the test, because its rows or labels arrived after later windows were tested")
+        return tuple(notes)
 
 
 class Part(NamedTuple):

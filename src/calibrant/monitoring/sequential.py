@@ -142,7 +142,11 @@ def _update_memory(p: Floats, rows: Floats, positives: Floats, memory: Memory) -
         gap, back = positives - rows * rate, theta - memory.theta
         pull = precision[..., :2] * back[..., :1] + precision[..., 1:] * back[..., 1:]
         slope = np.stack([gap.sum(-1), gap @ z], axis=-1) - pull
-        step = _solve(_information(z, rows * rate * (1 - rate)) + precision, slope)
+        # A symmetric 2 by 2 system; the step is bounded in length.
+        a, b, c = np.moveaxis(_information(z, rows * rate * (1 - rate)) + precision, -1, 0)
+        step = np.stack([c * slope[..., 0] - b * slope[..., 1], a * slope[..., 1] - b * slope[..., 0]], axis=-1)
+        step = step / (a * c - b * b)[..., None]
+        step *= LONGEST_STEP / np.maximum(np.abs(step).max(axis=-1, keepdims=True), LONGEST_STEP)
         theta = np.clip(theta + step, -FARTHEST, FARTHEST)
         if np.abs(step).max(initial=0.0) < ENOUGH:
             break
@@ -156,16 +160,6 @@ def _rates(theta: Floats, z: Floats) -> Floats:
 
 def _information(z: Floats, weight: Floats) -> Floats:
     return np.stack([weight.sum(-1), weight @ z, weight @ z**2], axis=-1)
-
-
-def _solve(matrix: Floats, vector: Floats) -> Floats:
-    """Solution of symmetric 2 by 2 systems, bounded in length."""
-    a, b, c = matrix[..., 0], matrix[..., 1], matrix[..., 2]
-    det = a * c - b * b
-    step = np.stack([c * vector[..., 0] - b * vector[..., 1], a * vector[..., 1] - b * vector[..., 0]], axis=-1)
-    step = step / det[..., None]
-    longest = np.maximum(np.abs(step).max(axis=-1, keepdims=True), LONGEST_STEP)
-    return np.asarray(step * (LONGEST_STEP / longest))
 
 
 @dataclass(frozen=True)

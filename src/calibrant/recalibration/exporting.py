@@ -106,13 +106,7 @@ PYTHON_NAMES = {"least": "min", "greatest": "max", "largest": "max"}
 SQL_NAMES = {"least": "LEAST", "greatest": "GREATEST", "largest": "GREATEST", "log": "LN", "exp": "EXP"}
 
 
-def export(
-    calibrator: Calibrator | Recalibration,
-    path: str | os.PathLike[str],
-    *,
-    to: Target,
-    **options: Any,
-) -> Path:
+def export(calibrator: Calibrator | Recalibration, path: str | os.PathLike[str], *, to: Target, **options: Any) -> Path:
     """Write a fitted calibrator for use without calibrant.
 
     Parameters
@@ -198,15 +192,23 @@ def to_python(calibrator: Calibrator | Recalibration) -> str:
     lines, results = program.render(_python_expression, repr)
     names = ", ".join(program.columns)
     read_scores = f"{names} = float(scores)" if len(program.columns) == 1 else f"{names} = map(float, scores)"
-    check = [f"if not ({_valid_in_python(program.columns, calibrator)}):", f"    return [nan] * {len(results)}"]
+    if _has_softmax(calibrator):
+        valid = " and ".join([*(f"{name} < inf" for name in program.columns), f"max({names}) > -inf"])
+    else:
+        low, high = (0, 1) if calibrator.input == "prob" else ("-inf", "inf")
+        valid = " and ".join(f"{low} <= {name} <= {high}" for name in program.columns)
+    check = [f"if not ({valid}):", f"    return [nan] * {len(results)}"]  # NaN fulfils no condition
     steps = [f"{line.name} = {line.text}" for line in lines]
+    values = [name.item() if isinstance(name, np.generic) else name for name in calibrator.classes_.tolist()]
+    # Names of other types than these have no literal, and are text.
+    classes = [name if type(name) in (str, int, float, bool) else str(name) for name in values]
     body = "\n    ".join([read_scores, *check, *steps, f"return [{', '.join(results)}]"])
     return f'''"""Calibrated probabilities: {type(calibrator).__name__}, written by calibrant."""
 
 from bisect import bisect_right
 from math import exp, inf, log, nan
 
-CLASSES = {[_as_literal(name) for name in calibrator.classes_.tolist()]!r}
+CLASSES = {classes!r}
 
 
 def piecewise(x, starts, knots, values, slopes):
@@ -221,24 +223,9 @@ def predict_proba(scores):
 '''
 
 
-def _as_literal(name: Any) -> str | int | float | bool:
-    """A class name whose repr is a Python literal; text for other types."""
-    if isinstance(name, np.generic):
-        name = name.item()
-    return name if type(name) in (str, int, float, bool) else str(name)
-
-
 def _has_softmax(calibrator: Calibrator) -> bool:
     """Whether the scores are logits of several classes, of which none may be inf, nor all -inf."""
     return calibrator.input == "logit" and calibrator.exclusive and calibrator.n_features_in_ > 1
-
-
-def _valid_in_python(columns: list[str], calibrator: Calibrator) -> str:
-    """The condition that `predict_proba` accepts each score; NaN fulfils none."""
-    if not _has_softmax(calibrator):
-        low, high = (0, 1) if calibrator.input == "prob" else ("-inf", "inf")
-        return " and ".join(f"{low} <= {name} <= {high}" for name in columns)
-    return " and ".join([*(f"{name} < inf" for name in columns), f"max({', '.join(columns)}) > -inf"])
 
 
 def _python_expression(step: Step) -> str:

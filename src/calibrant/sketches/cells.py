@@ -75,8 +75,8 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
     if not all(sized) or len({len(values) for values in columns.values()}) > 1:
         raise ShapeError("table", "has columns of different lengths", QUERY)
     spec = _spec(columns)
-    cell, outcome, rows = (_whole(columns, name) for name in ("cell", "outcome", "row_count"))
-    stated = set(_whole(columns, "result_rows").tolist())
+    cell, outcome, rows = (_integer_column(columns, name) for name in ("cell", "outcome", "row_count"))
+    stated = set(_integer_column(columns, "result_rows").tolist())
     if stated != {len(cell)}:  # cut off or repeated, as the downloads of many consoles are
         problem = f"has {len(cell):,} rows; the query returned {', '.join(f'{number:,}' for number in sorted(stated))}"
         raise ShapeError("table", problem, "export the whole result, without a limit")
@@ -97,11 +97,13 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
         raise ShapeError("table", "has a cell twice", "read each result, and merge the sketches")
     if float(rows.sum(dtype=np.float64)) > MOST_ROWS:
         raise WeightError("table", f"has more than {MOST_ROWS:,} rows")
-    sums = _cell_sums(cell, outcome, rows, *(_whole(columns, f"score_{part}_sum")[good] for part in ("high", "low")))
+    sums = _cell_sums(
+        cell, outcome, rows, *(_integer_column(columns, f"score_{part}_sum")[good] for part in ("high", "low"))
+    )
     lens = "binary" if spec.kind == "binary" else "top_label"
 
     def part(rows: Any) -> Sketch:
-        merged = CellSums(*(values[rows] for values in sums)).gathered(cell[rows] - 1, CELLS)
+        merged = CellSums(*(values[rows] for values in sums)).sum_by_cell(cell[rows] - 1, CELLS)
         cells = np.flatnonzero(merged.rows)
         return Sketch(cells, CellSums(*(values[cells] for values in merged)), lens)
 
@@ -187,7 +189,7 @@ def _number(text: str) -> Any:
         return float(text)
 
 
-def _whole(columns: Mapping[str, Any], name: str) -> Counts:
+def _integer_column(columns: Mapping[str, Any], name: str) -> Counts:
     """A column of integers. Doubles are accepted as long as they represent every integer."""
     if name not in columns:
         raise InputTypeError("table", f"lacks the column {name!r}", QUERY)

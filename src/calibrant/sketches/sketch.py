@@ -254,7 +254,7 @@ class Sketch(Summary):
             place = number[sketch._cells]
             for total, column in zip(totals, sketch._kept, strict=True):
                 total[place] += column
-        return Sketch(cells, CellSums.carried(*totals), self.lens)
+        return Sketch(cells, CellSums.with_carry(*totals), self.lens)
 
     __add__ = merge
 
@@ -527,15 +527,15 @@ def _counted_sums(view: View, weight: Counts) -> BinSums:
     fixed = np.floor(view.score * 2.0**62).astype(np.int64)
     positive = view.raw_outcome.astype(np.int64)
 
-    def added(values: Counts) -> Counts:
+    def sum_by_slot(values: Counts) -> Counts:
         total = np.zeros(CELLS, np.int64)
         np.add.at(total, slot, values)
         return total
 
     # Parts of 21 bits, so that no product with a count overflows.
-    upper = added((fixed >> LOW_BITS) * weight)
-    middle = added(((fixed & LOW_MASK) >> 21) * weight)
-    lower = added((fixed & ((1 << 21) - 1)) * weight)
+    upper = sum_by_slot((fixed >> LOW_BITS) * weight)
+    middle = sum_by_slot(((fixed & LOW_MASK) >> 21) * weight)
+    lower = sum_by_slot((fixed & ((1 << 21) - 1)) * weight)
     middle += lower >> 21
     low = ((middle & ((1 << 21) - 1)) << 21) + (lower & ((1 << 21) - 1))
-    return BinSums(added(weight), added(weight * positive), upper + (middle >> 21), low)
+    return BinSums(sum_by_slot(weight), sum_by_slot(weight * positive), upper + (middle >> 21), low)

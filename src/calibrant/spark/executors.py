@@ -45,7 +45,7 @@ class Columns:
         """The columns that are sent, each once."""
         return list(dict.fromkeys(name for _, name in self.roles))
 
-    def shown(self, argument: str) -> str:
+    def describe(self, argument: str) -> str:
         """An argument with its columns, for messages."""
         names = [name for role, name in self.roles if role == argument]
         if len(names) < 2:
@@ -243,7 +243,7 @@ def in_columns_of_frame(error: CalibrantError, columns: Columns, partition: int,
     column = columns.prob[int(renamed.column)] if columns.spread and renamed.column is not None else renamed.column
     remedy = keep_alternatives(renamed.remedy, lambda part: not UNAVAILABLE.search(part))
     return renamed.replaced(
-        argument=columns.shown(renamed.argument),
+        argument=columns.describe(renamed.argument),
         remedy="drop or fill these rows" if "missing=" in renamed.remedy else remedy,
         row=None if renamed.row is None else before + renamed.row,
         column=column,

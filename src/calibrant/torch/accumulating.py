@@ -287,7 +287,7 @@ class SketchMetric(Metric):
             dist.all_reduce(total, operation, group=process_group or self.process_group)
             setattr(self, name, total)
 
-    def _checked(self) -> NDArray[np.int64]:
+    def _checked_sums(self) -> NDArray[np.int64]:
         """The sums on the CPU, carried; raises if there were invalid rows."""
         sums = self.sums.clone()
         sketching.carry(sums)
@@ -306,7 +306,7 @@ class SketchMetric(Metric):
         return checked
 
     def _sketches(self) -> Sketches:
-        sums = self._checked()
+        sums = self._checked_sums()
 
         groups: dict[Any, GroupSketch] = {}
         for group in (ALL, *range(self.num_groups or 0)):

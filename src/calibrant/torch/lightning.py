@@ -186,7 +186,12 @@ class CalibrationCallback(Base):
             warn_caller(f"CalibrationCallback logs nothing for this validation: {problem}")
             return
         if self.temperature:
-            self.temperature_module = self._fitted()
+            batches = [batch for batches in _gather(self._kept) for batch in batches]
+            logits, labels = (torch.cat(column) for column in zip(*batches, strict=True))
+            with warnings.catch_warnings():
+                # Of an untrained model the temperature often is at a bound, which the logged value shows.
+                warnings.simplefilter("ignore", CalibrantWarning)
+                self.temperature_module = TemperatureModule().fit(logits, labels)
             self.values[f"{self.prefix}temperature"] = float(self.temperature_module.temperature)
         # The same on every process; averaging them avoids a warning.
         dtype = torch.float32 if pl_module.device.type == "mps" else torch.float64
@@ -218,14 +223,6 @@ class CalibrationCallback(Base):
         step = getattr(loop, "_batches_that_stepped", trainer.global_step)
         for logger in trainer.loggers:
             _write(content, logger, step)
-
-    def _fitted(self) -> TemperatureModule:
-        parts = [part for parts in _gather(self._kept) for part in parts]
-        logits, labels = (torch.cat(column) for column in zip(*parts, strict=True))
-        with warnings.catch_warnings():
-            # Of an untrained model the temperature often is at a bound, which the logged value shows.
-            warnings.simplefilter("ignore", CalibrantWarning)
-            return TemperatureModule().fit(logits, labels)
 
 
 def _gather(value: Any) -> list[Any]:

@@ -113,7 +113,7 @@ class CalibrationMetric(SketchMetric):
     def _sketches(self) -> Sketches:
         if self.num_labels is None:
             return super()._sketches()
-        sums, labels = self._checked(), range(self.num_labels)
+        sums, labels = self._checked_sums(), range(self.num_labels)
         by_label = {
             f"class:{k}": Sketch.of_sums(sketching.section_sums(sums, self.plan, k, 0), f"class:{k}") for k in labels
         }
@@ -196,7 +196,7 @@ class _BinnedError(CalibrationMetric):
         self.n_bins, self.norm, self.edges = n_bins, norm, edges
 
     def _value(self) -> Tensor:
-        sums = self._checked()
+        sums = self._checked_sums()
         if self.num_labels is None:
             return self._tensor(self._of_view(self._view(sums, None), "no rows were added"))
         values = [
@@ -238,7 +238,7 @@ class _BinnedError(CalibrationMetric):
                 "use CalibrationMetric('cwce', ...) for classes",
             )
         with self._all_processes():
-            sums = self._checked()
+            sums = self._checked_sums()
         views = {group: self._view(sums, group) for group in range(self.plan.groups)}
         return {group: self._tensor(self._of_view(view)) for group, view in views.items() if len(view.score)}
 

@@ -479,7 +479,7 @@ def ordinal(name: Any = None, *, combine: Combine | None = None, class_weight: A
                 f"the probability of at most {name!r}, the last class, is always 1",
                 f"choose one of 'ordinal:{_name(ordered, 0)}' to 'ordinal:{_name(ordered, p.k - 2)}'",
             )
-        return [_cut(p, ordered, cut)]
+        return [_cumulative_view(p, ordered, cut)]
 
     return Lens(f"ordinal:{name}", make, combine=combine, class_weight=class_weight)
 
@@ -487,11 +487,11 @@ def ordinal(name: Any = None, *, combine: Combine | None = None, class_weight: A
 def _ordinal(p: Predictions) -> list[AnyView]:
     _refuse_partial(p, "ordinal")
     ordered = p.in_order("ordinal")
-    return [_cut(p, ordered, cut) for cut in range(p.k - 1)]
+    return [_cumulative_view(p, ordered, cut) for cut in range(p.k - 1)]
 
 
-def _cut(p: Predictions, ordered: Predictions, position: int) -> View:
-    """Return the view of the probability that the class is at most `cut`."""
+def _cumulative_view(p: Predictions, ordered: Predictions, position: int) -> View:
+    """Return the view of the probability that the class is at most that at a position of the order."""
     sums = _cumulative(ordered)
     if p.labels is not None:
         assert ordered.labels is not None

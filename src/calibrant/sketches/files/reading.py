@@ -160,7 +160,7 @@ class Rows:
             # Each text was read as a number, without loss.
             is_read = name not in written or np.array_equal(np.ma.getmaskarray(written[name]), missing)
             if is_read and _are_exact(np.ma.compressed(arrays[name])):
-                arrays[name] = _whole(arrays[name])
+                arrays[name] = _integers_if_whole(arrays[name])
             elif self.begins_with_list(name):
                 lists = self._arrays({name: text_value(name, "DOUBLE[]")})[name]
                 arrays[name] = lists if _are_lists(written[name], lists) else written[name]
@@ -476,7 +476,7 @@ def _as_matrix(name: str, values: Any) -> Any:
     return matrix
 
 
-def _whole(numbers: Any) -> Any:
+def _integers_if_whole(numbers: Any) -> Any:
     """Numbers as integers if all are whole."""
     entries = np.ma.filled(numbers, 0)
     if not bool((entries == np.rint(entries)).all()):

@@ -52,21 +52,16 @@ def add_groups(rows: Rows, factors: tuple[Factor, ...]) -> tuple[Rows, Group | N
             rows = rows.add_column(name, factor.column, "VARCHAR", "by")
             value = quoted(name)
         else:
-            value = _group_name(rows, factor.column)
+            value = lossless(factor.column, rows.types[factor.column])
+            # As in `names_as_written`, two spellings of a whole number are one name.
+            if rows.printed and rows.types[factor.column] == "VARCHAR":
+                whole = f"regexp_replace({value}, {text(f'^{WHOLE}$')}, '\\1')"
+                query = f"SELECT count(DISTINCT {whole}) < count(DISTINCT {value}) FROM {rows.sql}"  # noqa: S608 - quoted names
+                (merges,) = rows.connection.execute(query).fetchall()[0]
+                value = whole if merges else value
         parts.append(f"{text(f'{factor.name}: ')} || CAST({value} AS VARCHAR)")
     comma = text(", ")
     return rows, Group(f"({f' || {comma} || '.join(parts)})", " x ".join(factor.name for factor in factors))
-
-
-def _group_name(rows: Rows, column: str) -> str:
-    """The name of a group of one column within a combination; as in `names_as_written`, two spellings of a whole number are one name."""
-    value = lossless(column, rows.types[column])
-    if not rows.printed or rows.types[column] != "VARCHAR":
-        return value
-    without_fraction = f"regexp_replace({value}, {text(f'^{WHOLE}$')}, '\\1')"
-    query = f"SELECT count(DISTINCT {without_fraction}) < count(DISTINCT {value}) FROM {rows.sql}"  # noqa: S608 - quoted names
-    (merges,) = rows.connection.execute(query).fetchall()[0]
-    return without_fraction if merges else value
 
 
 def read_scores(

@@ -41,7 +41,7 @@ documents_loss = documents_keywords(table=PARAMETERS, sections=SECTIONS)
 documents_batch_loss = documents_keywords(table=BATCH_PARAMETERS, sections=BATCH_SECTIONS)
 
 
-def _once(compute: Callable[[Any], Tensor]) -> Any:
+def _cached_tensor(compute: Callable[[Any], Tensor]) -> Any:
     """A property that is computed once; unlike functools.cached_property, torch.compile can trace it."""
     name = compute.__name__
 
@@ -80,28 +80,28 @@ class Rows:
     input_dtype: torch.dtype
     cache: dict[str, Tensor] = field(default_factory=dict, repr=False)
 
-    @_once
+    @_cached_tensor
     def shut(self) -> Tensor:
         """(M, K): masked classes, those with a logit at the lower clip; they get no smoothing and no penalty."""
         return self.logits <= lowest(self.logits)
 
-    @_once
+    @_cached_tensor
     def log_probs(self) -> Tensor:
         return F.log_softmax(self.logits, 1).clamp(min=LEAST_LOG)
 
-    @_once
+    @_cached_tensor
     def probs(self) -> Tensor:
         return F.softmax(self.logits, 1)
 
-    @_once
+    @_cached_tensor
     def targets(self) -> Tensor:
         """(M, K): one-hot rows, or soft targets."""
         if self.shares is not None:
             return self.shares
         assert self.labels is not None
-        return self._marked(self.labels).to(self.logits.dtype)
+        return self._is_class(self.labels).to(self.logits.dtype)
 
-    @_once
+    @_cached_tensor
     def row_weight(self) -> Tensor:
         if self.class_weight is None:
             weight = self.logits.new_ones(len(self.logits))
@@ -109,33 +109,33 @@ class Rows:
             weight = self.targets @ self.class_weight
         return weight if self.counted is None else weight * self.counted
 
-    @_once
+    @_cached_tensor
     def number(self) -> Tensor:
         """Number of rows that are used."""
         return self.logits.new_tensor(len(self.logits)) if self.counted is None else self.counted.sum()
 
-    @_once
+    @_cached_tensor
     def total(self) -> Tensor:
         return self.row_weight.sum()
 
-    @_once
+    @_cached_tensor
     def share(self) -> Tensor:
         """Weight of each row, normalized to sum 1; 0 where no row has weight."""
         return self.row_weight / torch.where(self.total > 0, self.total, 1.0)
 
-    @_once
+    @_cached_tensor
     def entropy(self) -> Tensor:
         return -(self.probs * self.log_probs).sum(1)
 
-    @_once
+    @_cached_tensor
     def log_others(self) -> Tensor:
         """(M, K): ln(1 - p), accurate also where p is close to 1: for the largest class by summing the others."""
-        top = self._marked(self.logits.argmax(1))
+        top = self._is_class(self.logits.argmax(1))
         others = self.log_probs.masked_fill(top, -math.inf).logsumexp(1, keepdim=True)
         plain = torch.log1p(-self.probs.masked_fill(top, 0.0))
         return torch.where(top, others, plain).clamp(min=LEAST_LOG)
 
-    def _marked(self, labels: Tensor) -> Tensor:
+    def _is_class(self, labels: Tensor) -> Tensor:
         """(M, K): true at the class of each row."""
         return labels[:, None] == torch.arange(self.logits.shape[1], device=labels.device)
 
@@ -261,7 +261,7 @@ def gather_rows(
     else:
         labels, is_wrong, counted = _classes_of(target, classes, ignore_index, factor)
     form = (input.shape[:1] + input.shape[2:], reduction, name, input.dtype)
-    problems = _read(is_wrong, factor, counted)
+    problems = _read_problems(is_wrong, factor, counted)
     if problems is None:
         # Values cannot be read, so nothing can be raised: invalid input makes the loss NaN.
         is_wrong = is_wrong.reshape(-1)
@@ -296,7 +296,7 @@ def _fine(factor: Tensor) -> Tensor:
     return factor.isfinite() & (factor >= 0)
 
 
-def _read(is_wrong: Tensor, factor: Tensor | None, counted: Tensor | None) -> int | None:
+def _read_problems(is_wrong: Tensor, factor: Tensor | None, counted: Tensor | None) -> int | None:
     """The problems found, as bits, in one read of the values; None under torch.compile and vmap, where they cannot be read."""
     if torch.compiler.is_compiling():
         return None

@@ -156,7 +156,14 @@ def avuc_loss(rows: Rows, *, threshold: float | None = None) -> Tensor:
     given_threshold = None if threshold is None else check_number(threshold, "threshold")
     is_correct = rows.logits.argmax(1) == rows.right_labels()
     entropy = rows.entropy.detach()
-    certain = entropy <= (_middle(entropy, is_correct, rows.share) if given_threshold is None else given_threshold)
+    if given_threshold is None:
+        # Midpoint of the means over correct and over wrong rows; the overall mean where one kind is missing.
+        weights = [rows.share * is_correct, rows.share * ~is_correct]
+        means = [(weight * entropy).sum() / weight.sum().clamp(min=COUNT) for weight in weights]
+        has_both = (weights[0].sum() > 0) & (weights[1].sum() > 0)
+        certain = entropy <= torch.where(has_both, (means[0] + means[1]) / 2, (rows.share * entropy).sum())
+    else:
+        certain = entropy <= given_threshold
     confidence = rows.probs.amax(1)
     # 1 - confidence from the sum of the other probabilities: the direct difference loses precision near confidence 1.
     rest = rows.log_others.amin(1).exp()
@@ -164,12 +171,3 @@ def avuc_loss(rows: Rows, *, threshold: float | None = None) -> Tensor:
     count = rows.row_weight * torch.where(is_correct, confidence, rest) * torch.where(certain, 1 - doubt, doubt)
     good, bad = ((count * kind).sum() for kind in (is_correct == certain, is_correct != certain))
     return rows.whole(torch.log1p(bad / (good + COUNT)))
-
-
-def _middle(values: Tensor, is_correct: Tensor, share: Tensor) -> Tensor:
-    """Midpoint of the means over correct and over wrong rows; the overall mean where one kind is missing."""
-    weights = [share * is_correct, share * ~is_correct]
-    totals = [weight.sum() for weight in weights]
-    means = [(weight * values).sum() / total.clamp(min=COUNT) for weight, total in zip(weights, totals, strict=True)]
-    has_both = (totals[0] > 0) & (totals[1] > 0)
-    return torch.where(has_both, (means[0] + means[1]) / 2, (share * values).sum())
