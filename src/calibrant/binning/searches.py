@@ -130,8 +130,8 @@ def _narrow(most: Array, first: int, fit: Callable[[Array, Array], Array]) -> Ar
     low, high, count = np.ones(len(most), np.int64), most.copy(), np.minimum(first, most)
     while (is_open := (low != high) | (count != high)).any():
         fits = count == 1
-        (asked,) = (is_open & ~fits).nonzero()
-        fits[asked] = fit(asked, count[asked])
+        (open_searches,) = (is_open & ~fits).nonzero()
+        fits[open_searches] = fit(open_searches, count[open_searches])
         low, high = np.where(is_open & fits, count, low), np.where(is_open & ~fits, count - 1, high)
         middle = np.rint(low + (high - low) / 2).astype(np.int64)
         new = np.where(fits, np.minimum(2 * count, middle), middle)
@@ -225,15 +225,15 @@ def dyadic(view: View, cuts: Cuts) -> int:
     prefix = view.prefix
     score, outcome, weight = view.sorted_rows
     w = np.ones(view.n) if weight is None else weight.astype(np.float64)
-    own = w if view.weight_kind != "importance" else w**2
-    variance = own * score * (1 - score)
+    squared = w if view.weight_kind != "importance" else w**2
+    variance = squared * score * (1 - score)
     # Contribution of the pairs of a row with itself; under counts each copy is a row.
     alone = variance**2 if view.weight_kind == "importance" else variance * score * (1 - score)
 
     def sums(values: Floats) -> Floats:
         return np.append(0.0, np.cumsum(values))[prefix.end]
 
-    squares, spread, spread2 = sums(own * np.square(score - outcome)), sums(variance), sums(alone)
+    squares, spread, spread2 = sums(squared * np.square(score - outcome)), sums(variance), sums(alone)
     best, best_count = -math.inf, 2
     for power in range(1, max(2, math.floor(math.log2(max(view.effective_size, 2))) + 1)):
         starts = cuts(prefix, 2**power)

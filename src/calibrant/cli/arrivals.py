@@ -114,8 +114,8 @@ def labels_like(labels: Any, classes: tuple[Any, ...]) -> Any:
     """Labels in the spelling of the reference if both are words for true and false; missing ones, also ``NA``, are masked."""
     if labels.dtype.kind not in "bOU":
         return labels
-    class_texts = {str(name) for name in classes}
-    absent = [isinstance(each, str) and each not in class_texts and is_missing_text(each) for each in labels.tolist()]
+    names = {str(name) for name in classes}
+    absent = [isinstance(each, str) and each not in names and is_missing_text(each) for each in labels.tolist()]
     if any(absent):
         # Beside such a text, numbers are read as text.
         mask = np.ma.getmaskarray(labels) | np.array(absent)

@@ -57,8 +57,8 @@ class LazyGroup(click.Group):
         Further arguments of `click.Group`.
     """
 
-    def __init__(self, table: Mapping[str, tuple[str, str]], **more: Any) -> None:
-        super().__init__(**more)
+    def __init__(self, table: Mapping[str, tuple[str, str]], **attributes: Any) -> None:
+        super().__init__(**attributes)
         self._table = table
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
@@ -124,8 +124,8 @@ INPUTS = ("file", "files", "certificate", "calibrator", "validation", "test", "r
 class WrittenOption(click.Option):
     """An option that names an output file, and the kind of file that is written there."""
 
-    def __init__(self, *names: Any, kind: str = "a document", **more: Any) -> None:
-        super().__init__(*names, **more)
+    def __init__(self, *names: Any, kind: str = "a document", **attributes: Any) -> None:
+        super().__init__(*names, **attributes)
         self.kind = kind
 
 
@@ -173,7 +173,7 @@ def check_replaceable(option: str, path: str | os.PathLike[str], kind: str) -> N
 
 
 def written_option(
-    name: str, *, folder: bool = False, suffixes: tuple[str, ...] = (), printed: bool = False, **more: Any
+    name: str, *, folder: bool = False, suffixes: tuple[str, ...] = (), printed: bool = False, **attributes: Any
 ) -> Callable[[Command], Command]:
     """An option that names an output file or folder; whether it can be written is checked before the work starts.
 
@@ -192,7 +192,7 @@ def written_option(
         return value
 
     cls = click.Option if folder else WrittenOption
-    return click.option(name, cls=cls, callback=check, metavar="FOLDER" if folder else "FILE", **more)
+    return click.option(name, cls=cls, callback=check, metavar="FOLDER" if folder else "FILE", **attributes)
 
 
 if TYPE_CHECKING:

@@ -312,8 +312,8 @@ def _choose_threshold(
         if choice.threshold is None:
             return HeldOutThreshold(choice)
         guarantee = target["guarantee"]
-        same = choose_threshold(test, method="fixed", grid=choice.threshold, guarantee=guarantee)
-        return HeldOutThreshold(choice, same)
+        on_test = choose_threshold(test, method="fixed", grid=choice.threshold, guarantee=guarantee)
+        return HeldOutThreshold(choice, on_test)
     except WeightsNotSupportedError:
         return HeldOutThreshold(choice, reason="guarantees are not available with weighted rows")
     except CalibrantError as error:

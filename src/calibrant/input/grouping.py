@@ -164,10 +164,10 @@ def group_columns(
 ) -> GroupColumns:
     """Return the groupings by columns, quantiles and expressions; `get` returns a column by its name, with None for missing values."""
     factors = parse_by(by, existing, argument)
-    every = list(dict.fromkeys(factor for each in factors for factor in each))
-    values = {factor: get(factor.column) for factor in every if factor.kind != "expression"}
+    all_factors = list(dict.fromkeys(factor for each in factors for factor in each))
+    values = {factor: get(factor.column) for factor in all_factors if factor.kind != "expression"}
     values |= _evaluate_expressions(
-        [factor for factor in every if factor.kind == "expression"], existing, get, argument
+        [factor for factor in all_factors if factor.kind == "expression"], existing, get, argument
     )
     return GroupColumns(factors, values)
 

@@ -107,11 +107,11 @@ def describe_reversal(p: Predictions) -> str:
         return ""
     step = -(-p.n // SAMPLED)
     if p.top_correct is None:
-        right: Array = (p.probs[::step] > 0.5) == p.labels[::step]
+        is_correct: Array = (p.probs[::step] > 0.5) == p.labels[::step]
     else:
-        right = p.top_correct[::step]
+        is_correct = p.top_correct[::step]
     # For correctly ordered classes, chance rarely exceeds this.
-    if np.count_nonzero(right) * p.k >= len(right):
+    if np.count_nonzero(is_correct) * p.k >= len(is_correct):
         return ""
     weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
     share = weight / weight.sum()

@@ -184,8 +184,8 @@ def fleet_status(
         try:
             monitor = store if isinstance(store, Monitor) else Monitor.open(store)
             status = monitor.status(last=1)
-            kinds = {alarm.kind for alarm in status.open_alarms}
-            state = "alarm" if kinds & {"calibration", "change"} else "drift" if kinds else "quiet"
+            alarm_kinds = {alarm.kind for alarm in status.open_alarms}
+            state = "alarm" if alarm_kinds & {"calibration", "change"} else "drift" if alarm_kinds else "quiet"
             last = status.windows[-1].window if status.windows else None
             evidence = (status.n, status.labelled, status.process.value, status.open_alarms)
             statuses.append(ModelStatus(name, state, False, status.verdict, None, last, *evidence))

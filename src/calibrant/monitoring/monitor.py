@@ -249,7 +249,7 @@ class Monitor:
         """
         if lens != "auto":
             check_watched(lens)
-        sketches, named, rows = _read_reference(reference, lens)
+        sketches, has_names, rows = _read_reference(reference, lens)
         scales, scores = _read_ood_reference(ood, rows)
         in_reference = [group_key(name) for name in sketches.groups]
         names = (
@@ -262,7 +262,7 @@ class Monitor:
         settings = Settings(
             kind=sketches.kind,
             classes=sketches.classes,
-            named=named,
+            named=has_names,
             lens=_choose_lens(sketches, lens),
             rule=rule,
             alpha=alpha,

@@ -38,8 +38,8 @@ def expose(status: MonitorStatus, labels: Mapping[str, str] | None = None) -> st
     ArgumentError
         If the name of a label is invalid, or a gauge has it already.
     """
-    every = dict(labels or {})
-    for name in every:
+    common_labels = dict(labels or {})
+    for name in common_labels:
         if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) or name.startswith("__"):
             raise ArgumentError("labels", f"{name!r} is not the name of a label", "use letters, digits and underscores")
         if name in OWN_LABELS:
@@ -47,7 +47,9 @@ def expose(status: MonitorStatus, labels: Mapping[str, str] | None = None) -> st
     text: list[str] = []
     for name, help, rows in [*_totals(status), *_newest(status), *_labelled_gauges(status)]:
         lines = [
-            f"calibrant_{name}{_labels({**every, **own})} {_value(value)}" for own, value in rows if value is not None
+            f"calibrant_{name}{_labels({**common_labels, **own})} {_value(value)}"
+            for own, value in rows
+            if value is not None
         ]
         if lines:
             text += [f"# HELP calibrant_{name} {help}", f"# TYPE calibrant_{name} gauge", *lines]

@@ -210,12 +210,12 @@ class Alternatives:
     def _tables(self, p: Floats) -> tuple[Floats, Floats]:
         """Logarithm of the likelihood ratio of a positive and of a negative row, (members, C), of the fixed alternatives."""
         shift = np.array(self.shifts)[:, None]
-        both = -np.log1p(p * np.expm1(shift))
+        log_normalizer = -np.log1p(p * np.expm1(shift))
         slope = np.array(self.slopes)[:, None]
         low, high = np.log(p), np.log1p(-p)
         total = np.logaddexp(slope * low, slope * high)
-        if_yes = np.concatenate([shift + both, slope * low - total - low])
-        return if_yes, np.concatenate([both, slope * high - total - high])
+        if_yes = np.concatenate([shift + log_normalizer, slope * low - total - low])
+        return if_yes, np.concatenate([log_normalizer, slope * high - total - high])
 
     def learn(self, data: Counted, memory: Memory) -> Memory:
         """Summary of past windows after another one."""

@@ -422,15 +422,15 @@ class MonitorStatus(Record):
         """One sentence; it never claims that predictions are calibrated."""
         if not self.n:
             return "No rows yet."
-        kinds = {alarm.kind for alarm in self.open_alarms}
+        alarm_kinds = {alarm.kind for alarm in self.open_alarms}
         groups = dict.fromkeys(alarm.group for alarm in self.open_alarms if alarm.kind in ("calibration", "change"))
         if groups and None not in groups:
             return f"Alarm: calibration lost in groups ({some_names(list(groups))})."
         if groups:
             return f"Alarm: calibration lost{self._since_onset()}."
-        if "scores" in kinds:
+        if "scores" in alarm_kinds:
             return f"Score drift: the score distribution has changed. {INVESTIGATE}"
-        if "ood" in kinds:
+        if "ood" in alarm_kinds:
             names = some_names(list(dict.fromkeys(a.score for a in self.open_alarms if a.kind == "ood")))
             return f"Drift of out-of-distribution scores ({names}): the inputs may differ from the reference data. {INVESTIGATE}"
         if not self.process.rows:

@@ -76,21 +76,21 @@ def read_scores(
     """Labels and probabilities as SQL expressions; the first labels of a text file, `sampled` of them or all, show what they are."""
     pattern = prob if prob is None or isinstance(prob, str) else ",".join(prob)
     label, names = find_columns(rows.names, Columns(label=label, prob=pattern, by=by), dashes="")
-    of_columns = class_names(names, prob if isinstance(prob, str) else "") if len(names) > 1 else None
-    if classes is not None and of_columns is not None:
-        if len(names) == 2 and [str(name) for name in classes] == [str(name) for name in reversed(of_columns)]:
-            names, of_columns = names[::-1], of_columns[::-1]
-        check_class_order(classes, of_columns)
+    column_classes = class_names(names, prob if isinstance(prob, str) else "") if len(names) > 1 else None
+    if classes is not None and column_classes is not None:
+        if len(names) == 2 and [str(name) for name in classes] == [str(name) for name in reversed(column_classes)]:
+            names, column_classes = names[::-1], column_classes[::-1]
+        check_class_order(classes, column_classes)
     probs, types = _probabilities(rows, names)
     k = max(2, len(probs))
     label_sql, label_type = _label(rows, label, sampled)
     if classes is None and len(probs) == 1 and label_type == "VARCHAR":
         classes = _two_classes(rows, label, sampled)
-    labels = _class_labels(label_type, classes, of_columns, k)
+    labels = _class_labels(label_type, classes, column_classes, k)
     if len(labels) != k:
         raise ArgumentError("classes", f"has {len(labels)} names for {k} classes")
-    exact = SUM_TOLERANCE["float32" if "FLOAT" in types else "float64"]
-    tolerance = 1e-3 * rounding_of(k) if rows.printed else exact
+    rounding = SUM_TOLERANCE["float32" if "FLOAT" in types else "float64"]
+    tolerance = 1e-3 * rounding_of(k) if rows.printed else rounding
     code = label_code(label_sql, label_type, labels)
     number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
     return Scores(rows.sql, code, probs, group, labels, tolerance, number, label, tuple(names))
@@ -127,11 +127,13 @@ def _two_classes(rows: Rows, label: str, sampled: int | None) -> list[str] | Non
 
 
 def _class_labels(
-    label_type: str, classes: Sequence[Any] | None, of_columns: list[Any] | None, k: int
+    label_type: str, classes: Sequence[Any] | None, column_classes: list[Any] | None, k: int
 ) -> tuple[Any, ...]:
     """The classes of the option, or those that the columns are named after; 0, 1, ... if the labels are of a type that cannot match those names."""
     is_text = label_type == "VARCHAR" or label_type.startswith("ENUM")
-    names: list[Any] = list(range(k)) if classes is None and of_columns is None else list(classes or of_columns or ())
+    names: list[Any] = (
+        list(range(k)) if classes is None and column_classes is None else list(classes or column_classes or ())
+    )
     if label_type == "BOOLEAN" and as_booleans(names) is not None:
         return tuple(names)  # which label_code reads as booleans
     if classes is None and not is_text and any(isinstance(name, str) for name in names):
