@@ -389,7 +389,7 @@ class Predictions:
         codes, names, groupings = read_groupings(groups, self.n, counts)
         return self._copy(groups=codes, group_names=names, groupings=groupings)
 
-    def in_order(self, purpose: str) -> Predictions:
+    def in_order(self, what: str) -> Predictions:
         """Return the predictions with the classes in increasing order.
 
         Parameters
@@ -413,7 +413,7 @@ class Predictions:
             names = ", ".join(map(str, self.classes[:8])) + (", ..." if self.k > 8 else "")
             raise LensError(
                 "classes",
-                f"{purpose!r} requires the order of the classes, and the order of the columns ({names}) may be arbitrary",
+                f"{what!r} requires the order of the classes, and the order of the columns ({names}) may be arbitrary",
                 "list the columns in increasing order of the classes or pass labels of an ordered categorical type",
             )
         if order == tuple(range(self.k)) or self.probs.ndim == 1:
