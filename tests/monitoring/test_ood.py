@@ -14,6 +14,7 @@ from scipy import stats
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputError, InputTypeError, ShapeError
 from calibrant.monitoring.alarms import drift_alarms
+from calibrant.monitoring.building import Baseline, examine
 from calibrant.monitoring.drift import score_drift
 from calibrant.monitoring.ingest import sketch_of
 from calibrant.monitoring.labelfree import ScoreFindings
@@ -21,7 +22,6 @@ from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.ood import OodScale, scales_of
 from calibrant.monitoring.queries import Part
 from calibrant.monitoring.settings import Settings
-from calibrant.monitoring.status import Baseline, examine
 from calibrant.monitoring.windows import WindowRule
 from calibrant.reporting.timeline import render_timeline
 from calibrant.reporting.timeline_charts import timeline_spec

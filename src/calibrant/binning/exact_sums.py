@@ -70,7 +70,7 @@ class CellSums(NamedTuple):
         )
 
     @classmethod
-    def carried(cls, rows: Array, positives: Array, whole: Array, rest: Array) -> CellSums:
+    def with_carry(cls, rows: Array, positives: Array, whole: Array, rest: Array) -> CellSums:
         """Carry the overflow or underflow of `rest` into `whole`, after adding or subtracting two numbers."""
         return cls(rows, positives, whole + (rest >> REST_BITS), rest & REST_MASK)
 
@@ -81,21 +81,21 @@ class CellSums(NamedTuple):
 
     def are_mixed(self) -> bool:
         """Whether a cell has different scores: the sum of equal scores is a multiple of their number."""
-        parts = zip(self.rows.tolist(), self.whole.tolist(), self.rest.tolist(), strict=True)
-        return any(rows and ((whole << REST_BITS) + rest) % rows for rows, whole, rest in parts)
+        sums = zip(self.rows.tolist(), self.whole.tolist(), self.rest.tolist(), strict=True)
+        return any(rows and ((whole << REST_BITS) + rest) % rows for rows, whole, rest in sums)
 
-    def gathered(self, place: Array, count: int) -> CellSums:
+    def sum_by_cell(self, place: Array, count: int) -> CellSums:
         """Sum over merged cells, given the new index of each cell."""
         order = np.argsort(place, kind="stable")
-        return CellSums(*(part[order] for part in self)).between(np.searchsorted(place[order], np.arange(count + 1)))
+        return CellSums(*(each[order] for each in self)).between(np.searchsorted(place[order], np.arange(count + 1)))
 
     def between(self, bounds: Array) -> CellSums:
         """Sum over the cells from each bound to the next."""
         half = REST_BITS // 2
-        parts = np.zeros((5, len(self.rows) + 1), np.int64)
-        parts[:3, 1:] = self.rows, self.positives, self.whole
-        parts[3:, 1:] = self.rest >> half, self.rest & ((1 << half) - 1)
-        rows, positives, whole, high, low = np.diff(np.cumsum(parts, axis=1)[:, bounds], axis=1)
+        cumulative = np.zeros((5, len(self.rows) + 1), np.int64)
+        cumulative[:3, 1:] = self.rows, self.positives, self.whole
+        cumulative[3:, 1:] = self.rest >> half, self.rest & ((1 << half) - 1)
+        rows, positives, whole, high, low = np.diff(np.cumsum(cumulative, axis=1)[:, bounds], axis=1)
         high += low >> half
         return CellSums(
             rows, positives, whole + (high >> half), ((high & ((1 << half) - 1)) << half) + (low & ((1 << half) - 1))

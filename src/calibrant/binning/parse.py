@@ -76,10 +76,10 @@ def written_rule(binning: Any) -> Any:
     """Return the rule that a text such as ``"equal_width:1/K"``, ``"equal_width:0.5,1"`` or ``"equal_width:linspace,left"`` describes; other values as they are."""
     if not (isinstance(binning, str) and binning.startswith("equal_width:")):
         return binning
-    parts = [part.strip() for part in binning.removeprefix("equal_width:").split(",")]
-    closed = [part for part in parts if part in ("left", "right")]
-    edges = [part for part in parts if part in EDGES]
-    limits = [part if part == LEAST_CONFIDENCE else _fraction(part) for part in parts if part not in (*closed, *edges)]
+    items = [item.strip() for item in binning.removeprefix("equal_width:").split(",")]
+    closed = [item for item in items if item in ("left", "right")]
+    edges = [item for item in items if item in EDGES]
+    limits = [item if item == LEAST_CONFIDENCE else _fraction(item) for item in items if item not in (*closed, *edges)]
     if len(limits) > 2 or None in limits or len(closed) > 1 or len(edges) > 1:
         raise ArgumentError(
             "binning",
@@ -87,11 +87,11 @@ def written_rule(binning: Any) -> Any:
             "for example 'equal_width:1/K', 'equal_width:0.5', 'equal_width:0.2,0.8' or, with the edges of NumPy, 'equal_width:linspace,left'",
         )
     low, high = limits if len(limits) == 2 else (limits[0] if limits else 0.0, 1.0)
-    own: dict[str, Any] = {"edges": edges[0]} if edges else {}
-    if closed or own.get("edges") in WITH_ONE:
-        own["closed"] = closed[0] if closed else "left"
+    options: dict[str, Any] = {"edges": edges[0]} if edges else {}
+    if closed or options.get("edges") in WITH_ONE:
+        options["closed"] = closed[0] if closed else "left"
     try:
-        return EqualWidth(range=cast(Any, (low, high)), **own)
+        return EqualWidth(range=cast(Any, (low, high)), **options)
     except ArgumentError as error:
         if error.argument != "range" or edges:
             raise ArgumentError("binning", error.problem, f"got {binning!r}") from None
@@ -113,8 +113,8 @@ def binning_rule(bins: Any = BINS, binning: Any = EQUAL_WIDTH) -> BinningRule:
 
     Functions call it once, where they receive the keywords, and pass on the rule.
     """
-    plain = type(binning) in (str, _DefaultName) and binning in NAMED
-    return _cached_rule(binning, bins) if plain and isinstance(bins, int) else _rule_of_keywords(bins, binning)
+    is_plain_name = type(binning) in (str, _DefaultName) and binning in NAMED
+    return _cached_rule(binning, bins) if is_plain_name and isinstance(bins, int) else _rule_of_keywords(bins, binning)
 
 
 def rule_of(bins: Any, usual: Any = EQUAL_WIDTH) -> BinningRule:
@@ -219,10 +219,10 @@ def are_edges(bins: Any) -> bool:
     return not isinstance(bins, (int, np.integer, str)) and np.ndim(bins) == 1
 
 
-def _own_bins_beside(what: str, binning: Any) -> ArgumentError:
-    shown = repr(binning) if isinstance(binning, str) else type(binning).__name__
+def _own_bins_beside(source: str, binning: Any) -> ArgumentError:
+    text = repr(binning) if isinstance(binning, str) else type(binning).__name__
     return ArgumentError(
-        "bins", f"{what} cannot be combined with the binning {shown}", "give a number of bins or drop binning"
+        "bins", f"{source} cannot be combined with the binning {text}", "give a number of bins or drop binning"
     )
 
 
@@ -260,12 +260,12 @@ def several_bins(bins: Any) -> list[int] | None:
 def bin_table(view: View, rule: BinningRule) -> BinTable:
     """Return the bin table of a view, cached by rule."""
     try:
-        known: BinTable | None = view.tables.get(rule)
+        table: BinTable | None = view.tables.get(rule)
     except TypeError:  # a rule of a user that is not hashable
         return rule.table(view)
-    if known is None:
-        known = view.tables[rule] = rule.table(view)
-    return known
+    if table is None:
+        table = view.tables[rule] = rule.table(view)
+    return table
 
 
 def fill_tables(views: Sequence[View], rule: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -83,9 +83,9 @@ def partition_of(
     view: VectorView, rule: Partition, gamma: float | None, min_size: int
 ) -> BinningRule | KDTree | SimplexGrid:
     """Return the partition of these rows: the rule, or a k-d tree of `gamma` and `min_size`, which other rules do not use."""
-    chosen = rule.at(view, gamma) if isinstance(rule, Auto) else rule
-    if chosen is not None:
-        return chosen
+    resolved = rule.at(view, gamma) if isinstance(rule, Auto) else rule
+    if resolved is not None:
+        return resolved
     return KDTree(min_size=min_size) if gamma is None else KDTree(gamma, min_size)
 
 
@@ -94,8 +94,8 @@ def cells_of(view: VectorView, partition: Partition) -> tuple[NDArray[np.intp], 
     if isinstance(partition, (KDTree, SimplexGrid)):
         cell, count = partition.cells(view)
         if isinstance(partition, KDTree) and partition.nodes_ is not None:  # cells without rows are left out
-            used, cell = np.unique(cell, return_inverse=True)
-            return cell.astype(np.intp).ravel(), len(used)
+            occupied, cell = np.unique(cell, return_inverse=True)
+            return cell.astype(np.intp).ravel(), len(occupied)
         return cell, count
     if view.score_column is None or isinstance(partition, Auto):
         problem = f"{type(partition).__name__} requires one score per row, and {view.lens!r} has several"
@@ -210,7 +210,17 @@ class KDTree:
         >>> cal.KDTree(gamma=0.5).fit(data.y_prob, lens="top_k:2").nodes_
         ((0, 0.5781667687390013, -1, -2),)
         """
-        view = _read_vectors(y_prob, lens)
+        if is_frame(y_prob):
+            raise InputTypeError("y_prob", "is a frame, whose columns are not named", "pass Predictions(frame, ...)")
+        source = y_prob
+        if not isinstance(y_prob, (Predictions, View, VectorView)):
+            probs = np.asarray(y_prob)
+            placeholders = np.full(probs.shape, 1 / max(probs.shape[1:] or (2,)))
+            source = Predictions.derived(placeholders, probs, soft=True)
+        views = views_of(source, lens, usual="canonical")
+        if len(views) > 1:
+            raise LensError("lens", f"{lens!r} has one view for each class", "use 'canonical' or 'class:NAME'")
+        view = views[0].as_vector() if isinstance(views[0], View) else views[0]
         nodes, _ = self._grown(view)
         self.nodes_, self.columns_, self.lens_, self.classes_ = nodes, view.tree_columns, view.lens, _classes_of(view)
         return self
@@ -279,8 +289,8 @@ class KDTree:
                 cell[rows] = leaves
                 leaves += 1
                 continue
-            axis, threshold, *parts = split
-            waiting += [(part, (len(nodes), 2 + side)) for side, part in enumerate(parts)]
+            axis, threshold, *halves = split
+            waiting += [(half, (len(nodes), 2 + number)) for number, half in enumerate(halves)]
             nodes.append([axis, threshold, 0, 0])
         return tuple((a, t, b, c) for a, t, b, c in nodes), cell
 
@@ -289,14 +299,18 @@ class KDTree:
         weight = view.weights[rows]
         if float(weight.sum()) <= self.gamma * view.total * (1 + SAME) or self._size(view, rows) < 2 * self.min_size:
             return None
-        for axis in _widest_first(self._spread(view, rows)):
+        # From the largest variance down, the first coordinate among those equal up to rounding.
+        spread = self._spread(view, rows).copy()
+        while (largest := float(spread.max())) > 0:
+            axis = int(np.argmax(spread >= largest * (1 - SAME)))
+            spread[axis] = 0
             values = _coordinate(view, rows, axis)
             middle = _upper_middle(values, weight)
             for threshold in (middle, float(np.min(values, initial=math.inf, where=values > middle))):
                 below = values < threshold
-                parts = rows[below], rows[~below]
-                if min(self._size(view, part) for part in parts) >= self.min_size:
-                    return axis, threshold, *parts
+                halves = rows[below], rows[~below]
+                if min(self._size(view, half) for half in halves) >= self.min_size:
+                    return axis, threshold, *halves
         return None
 
     @staticmethod
@@ -313,9 +327,9 @@ class KDTree:
         square = np.zeros(columns)
         for moment in (1, 2):
             for start in range(0, len(rows), step):
-                part = rows[start : start + step]
-                w = view.weights[part]
-                probs = view.raw_probs[part].astype(np.float64, copy=False)
+                block = rows[start : start + step]
+                w = view.weights[block]
+                probs = view.raw_probs[block].astype(np.float64, copy=False)
                 values = (np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs)[:, :columns]
                 if moment == 1:
                     mean += w @ values / weight
@@ -382,35 +396,11 @@ class SimplexGrid:
             place[span] = np.searchsorted(edges, block.probs[:, :columns], side="left")
         # Each row as one opaque value, so that a single sort finds the non-empty cells.
         keys = np.ascontiguousarray(place).view(np.dtype((np.void, columns * place.itemsize))).ravel()
-        used, cell = np.unique(keys, return_inverse=True)
-        return cell.astype(np.intp).ravel(), len(used)
+        occupied, cell = np.unique(keys, return_inverse=True)
+        return cell.astype(np.intp).ravel(), len(occupied)
 
 
 Partition = BinningRule | Auto | KDTree | SimplexGrid
-
-
-def _read_vectors(y_prob: Any, lens: str | Lens) -> VectorView:
-    """The vectors of probabilities under a lens; the labels are placeholders."""
-    source = y_prob
-    if is_frame(y_prob):
-        raise InputTypeError("y_prob", "is a frame, whose columns are not named", "pass Predictions(frame, ...)")
-    if not isinstance(y_prob, (Predictions, View, VectorView)):
-        probs = np.asarray(y_prob)
-        source = Predictions.derived(np.full(probs.shape, 1 / max(probs.shape[1:] or (2,))), probs, soft=True)
-    views = views_of(source, lens, usual="canonical")
-    if len(views) > 1:
-        raise LensError("lens", f"{lens!r} has one view for each class", "use 'canonical' or 'class:NAME'")
-    view = views[0]
-    return view.as_vector() if isinstance(view, View) else view
-
-
-def _widest_first(spread: Floats) -> Iterator[int]:
-    """Yield the coordinates from the largest variance down, the lowest first among those equal up to rounding."""
-    left = spread.copy()
-    while (largest := float(left.max())) > 0:
-        axis = int(np.argmax(left >= largest * (1 - SAME)))
-        yield axis
-        left[axis] = 0
 
 
 def _classes_of(view: VectorView) -> tuple[Any, ...] | None:

@@ -6,7 +6,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..util.arrays import Floats
@@ -29,12 +28,10 @@ def torch_edges(count: int, single: bool) -> Floats:
     half = (count + 1) // 2
     lower = [step * scalar(k) for k in range(half)]
     upper = [scalar(float(1 - exact * (count - k))) for k in range(half, count + 1)]
-    edges = [*lower, *upper]
-    return _rounded_up(np.array(edges, np.float32)) if single else np.array(edges, np.float64)
-
-
-def _rounded_up(edges: NDArray[np.float32]) -> Floats:
-    """Return the smallest float64 that rounds to each float32 or more: midway to the one below, which rounds to the even one."""
+    if not single:
+        return np.array([*lower, *upper], np.float64)
+    # The smallest float64 that rounds to each edge or more: midway to the float32 below, which rounds to the even one.
+    edges = np.array([*lower, *upper], np.float32)
     middle = (edges.astype(np.float64) + np.nextafter(edges, np.float32(-1)).astype(np.float64)) / 2
     is_odd = (edges.view(np.uint32) & np.uint32(1)).astype(bool)
     lowest = np.where(is_odd, np.nextafter(middle, 2), middle)

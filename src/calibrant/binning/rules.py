@@ -265,9 +265,11 @@ class EqualWidth(Rule):
                 "edges", f"must be {', '.join(map(repr, EDGES[:-1]))} or {EDGES[-1]!r}; got {self.edges!r}"
             )
         if self.edges in WITH_ONE and (self.closed != "left" or self.range != (0.0, 1.0)):
-            word, given = ("closed", self.closed) if self.closed != "left" else ("range", self.range)
-            needed = "closed='left'" if word == "closed" else "the range (0, 1)"
-            raise ArgumentError(word, f"edges={self.edges!r} requires {needed}; got {given!r}", "use edges='linspace'")
+            name, value = ("closed", self.closed) if self.closed != "left" else ("range", self.range)
+            required = "closed='left'" if name == "closed" else "the range (0, 1)"
+            raise ArgumentError(
+                name, f"edges={self.edges!r} requires {required}; got {value!r}", "use edges='linspace'"
+            )
         pair = isinstance(self.range, (tuple, list)) and len(self.range) == 2
         ends: tuple[Any, Any] = self.range if pair else (None, None)
         low, high = ends
@@ -323,8 +325,8 @@ class EqualWidth(Rule):
             )
         # The largest of K probabilities is at least 1/K, up to the accepted deviation of their sum from 1.
         least = 0.0 if view.lens in ("top_label", "rank:1", "within_top:1") else low
-        shown = f"the range ({low:g}, {high:g}) for {view.classes} classes excludes"
-        _check_inside(view, least, high, shown, "use lens='top_label'")
+        excluding = f"the range ({low:g}, {high:g}) for {view.classes} classes excludes"
+        _check_inside(view, least, high, excluding, "use lens='top_label'")
         return low, high
 
     def _table(self, view: View) -> BinTable:
@@ -338,7 +340,7 @@ class EqualWidth(Rule):
             key = (self.bins, self.closed)
             if key not in classes.found:
                 classes.found[key] = class_sums(classes.probs, classes.labels, edges, self.closed)
-            sums = BinSums(*(part[index] for part in classes.found[key]))
+            sums = BinSums(*(column[index] for column in classes.found[key]))
         return _exact_table(view, edges, sums, self.closed)
 
     def fill_tables(self, views: Sequence[View]) -> None:
@@ -416,8 +418,8 @@ class Edges(EdgeRule):
         """Return the edges, and check that all scores lie between them."""
         edges = np.asarray(self.edges, dtype=np.float64)
         if (edges[0], edges[-1]) != (0.0, 1.0):
-            shown = f"edges from {edges[0]:g} to {edges[-1]:g} exclude"
-            _check_inside(view, edges[0], edges[-1], shown, "extend the edges to 0 and 1", "bins")
+            excluding = f"edges from {edges[0]:g} to {edges[-1]:g} exclude"
+            _check_inside(view, edges[0], edges[-1], excluding, "extend the edges to 0 and 1", "bins")
         return edges
 
 
@@ -482,7 +484,14 @@ class EqualMass(Rule):
         count = check_bins(self.bins)
         if count > MOST_COMPARED or not view.n:
             return cells_by_starts(view, view.prefix.end[equal_mass_cuts(view.prefix, count)])
-        highest = _highest_of_bins(view, count)
+        # The highest score of each non-empty bin but the last.
+        if view.weight is not None or view.needs_no_sort:
+            highest = view.prefix.score[equal_mass_cuts(view.prefix, count)[1:] - 1]
+        else:
+            # A bin ends with the ties of the last row of its share, so that a few order statistics replace the sort.
+            last = np.unique(-(-np.arange(1, count) * view.n // count)) - 1
+            levels = np.unique(np.partition(view.score, last)[last])
+            highest = levels[levels < view.score.max()]
         cell = np.zeros(view.n, np.uint8)
         for level in highest.tolist():
             cell += view.score > level
@@ -569,25 +578,21 @@ class Quantile(EdgeRule):
                 "binning", "interpolated quantiles are not defined with sample_weight", "use binning='equal_mass'"
             )
         if self.edges == "midway":
-            rows = view.prefix.weight if counted else view.prefix.end
-            inner = _between_parts(view.prefix.score, rows[1:], count)
+            # Midway between neighbouring parts of `numpy.array_split` of the sorted rows.
+            rows = (view.prefix.weight if counted else view.prefix.end)[1:]
+            size, larger = divmod(int(rows[-1]), count)
+            first = np.cumsum(np.full(count, size) + (np.arange(count) < larger))[:-1]
+            first = first[first < rows[-1]]
+            low, high = (view.prefix.score[np.searchsorted(rows, rank, side="right")] for rank in (first - 1, first))
+            inner = (low + high) / 2
         elif counted:
             inner = _counted_quantiles(view.prefix, fraction)
         else:
             inner = np.quantile(view.raw_score, fraction)
         inner = np.unique(inner.astype(np.float64))
         # Bins beyond the smallest and the largest score are empty.
-        kept = inner < view.score.max() if self.closed == "right" else inner > view.score.min()
-        return np.concatenate([[-np.inf], inner[kept], [np.inf]])
-
-
-def _between_parts(score: Floats, rows: Array, count: int) -> Floats:
-    """Return the middles between neighbouring parts of `numpy.array_split` of the sorted rows; `rows` counts those up to each score."""
-    size, larger = divmod(int(rows[-1]), count)
-    first = np.cumsum(np.full(count, size) + (np.arange(count) < larger))[:-1]
-    first = first[first < rows[-1]]
-    low, high = (score[np.searchsorted(rows, rank, side="right")] for rank in (first - 1, first))
-    return (low + high) / 2
+        inside = inner < view.score.max() if self.closed == "right" else inner > view.score.min()
+        return np.concatenate([[-np.inf], inner[inside], [np.inf]])
 
 
 def _counted_quantiles(prefix: Prefix, fraction: Floats) -> Floats:
@@ -723,16 +728,6 @@ def cells_by_starts(view: View, starts: Array) -> tuple[NDArray[np.intp], int]:
 MOST_COMPARED = 30
 
 
-def _highest_of_bins(view: View, count: int) -> Floats:
-    """Return the highest score of each non-empty bin of equal mass but the last; see `equal_mass_cuts`."""
-    if view.weight is not None or view.needs_no_sort:
-        return view.prefix.score[equal_mass_cuts(view.prefix, count)[1:] - 1]
-    # A bin ends with the ties of the last row of its share, so that a few order statistics replace the sort.
-    last = np.unique(-(-np.arange(1, count) * view.n // count)) - 1
-    levels = np.unique(np.partition(view.score, last)[last])
-    return levels[levels < view.score.max()]
-
-
 def equal_mass_cuts(prefix: Prefix, count: int) -> Array:
     """Return the first tie group of each non-empty bin; a group belongs to bin floor(M C / W), with C the weight before it."""
     before, total = prefix.weight[:-1], prefix.weight[-1]
@@ -774,14 +769,14 @@ def _check_closed(closed: str) -> None:
         raise ArgumentError("closed", f"must be 'right' or 'left'; got {closed!r}")
 
 
-def _check_inside(view: View, low: float, high: float, what: str, remedy: Any, argument: str = "binning") -> None:
+def _check_inside(view: View, low: float, high: float, limits: str, remedy: Any, argument: str = "binning") -> None:
     """Raise if scores lie outside of a range by more than rounding errors, and state how many rows."""
     score = view.raw_score
     if not view.n or (score.min() >= low - ROUNDING and score.max() <= high + ROUNDING):
         return
     outside = (score < low - ROUNDING) | (score > high + ROUNDING)
     count, example = np.count_nonzero(outside), float(score[int(np.argmax(outside))])
-    raise LensError(argument, f"{what} {count:,} of {view.n:,} scores, such as {example:.6g}", remedy)
+    raise LensError(argument, f"{limits} {count:,} of {view.n:,} scores, such as {example:.6g}", remedy)
 
 
 def _exact_table(view: View, edges: Floats, sums: BinSums, closed: Closed) -> BinTable:
@@ -827,8 +822,8 @@ def _tables_of_cells(views: Sequence[View], edges: Floats, cell: Array, closed: 
     def add(values: Floats | None) -> Array:
         return np.bincount(place, values, count * len(views)).reshape(-1, count)
 
-    parts = (None, w, w * outcome, w * score, w * (score - outcome), w * w)
-    rows, weight, positives, score_sum, excess, square = map(add, parts)
+    columns = (None, w, w * outcome, w * score, w * (score - outcome), w * w)
+    rows, weight, positives, score_sum, excess, square = map(add, columns)
     return [
         BinTable(
             edges[:-1],

@@ -127,16 +127,16 @@ def _narrow(most: Array, first: int, fit: Callable[[Array, Array], Array]) -> Ar
 
     `fit` tells of some data sets whether these numbers of bins fit; one bin always does.
     """
-    low, high, now = np.ones(len(most), np.int64), most.copy(), np.minimum(first, most)
-    while (is_open := (low != high) | (now != high)).any():
-        fits = now == 1
-        (asked,) = (is_open & ~fits).nonzero()
-        fits[asked] = fit(asked, now[asked])
-        low, high = np.where(is_open & fits, now, low), np.where(is_open & ~fits, now - 1, high)
+    low, high, count = np.ones(len(most), np.int64), most.copy(), np.minimum(first, most)
+    while (is_open := (low != high) | (count != high)).any():
+        fits = count == 1
+        (open_searches,) = (is_open & ~fits).nonzero()
+        fits[open_searches] = fit(open_searches, count[open_searches])
+        low, high = np.where(is_open & fits, count, low), np.where(is_open & ~fits, count - 1, high)
         middle = np.rint(low + (high - low) / 2).astype(np.int64)
-        new = np.where(fits, np.minimum(2 * now, middle), middle)
-        now = np.where(is_open, np.minimum(high, np.maximum(low + 1, new)), now)
-    return now
+        new = np.where(fits, np.minimum(2 * count, middle), middle)
+        count = np.where(is_open, np.minimum(high, np.maximum(low + 1, new)), count)
+    return count
 
 
 def search_together(paths: Sequence[tuple[Array, Array]]) -> Array:
@@ -174,22 +174,22 @@ class _StackedPaths:
 
     def fit(self, numbers: Array, counts: Array) -> Array:
         """Whether every bin of equal mass of each of these views has enough rows, and rates do not decrease."""
-        own = np.arange(len(numbers)).repeat(counts)
-        view, count = numbers[own], counts[own]
-        bin_number = np.arange(len(own)) - (counts.cumsum() - counts).repeat(counts)
+        candidate = np.arange(len(numbers)).repeat(counts)
+        view, count = numbers[candidate], counts[candidate]
+        bin_number = np.arange(len(candidate)) - (counts.cumsum() - counts).repeat(counts)
         least = -(-bin_number * self.total[view] // count)
         cuts = self.weight.searchsorted(self.base[view] + least)
         full = cuts < self.ends[view] - 1
-        full[1:] &= (cuts[1:] != cuts[:-1]) | (own[1:] != own[:-1])
-        cuts, own, view = cuts[full], own[full], view[full]
-        goes_on = own[1:] == own[:-1]
+        full[1:] &= (cuts[1:] != cuts[:-1]) | (candidate[1:] != candidate[:-1])
+        cuts, candidate, view = cuts[full], candidate[full], view[full]
+        goes_on = candidate[1:] == candidate[:-1]
         ends = self.ends[view] - 1
         np.copyto(ends[:-1], cuts[1:], where=goes_on)
         size = self.weight[ends] - self.weight[cuts]
         rate = (self.outcome[ends] - self.outcome[cuts]) / size
         fails = size < FEWEST_ROWS
         fails[1:] |= goes_on & ~(rate[1:] - rate[:-1] >= -SAME)
-        return np.asarray(np.bincount(own, fails, len(numbers)) == 0)
+        return np.asarray(np.bincount(candidate, fails, len(numbers)) == 0)
 
 
 def cross_validated(view: View, rule: Any) -> int:
@@ -204,16 +204,16 @@ def cross_validated(view: View, rule: Any) -> int:
     rows = w if view.weight_kind == "counts" else np.ones(view.n, np.int64)
     last = np.cumsum(rows)
     loss = np.zeros(MOST_FOLD_BINS)
-    for held in range(min(FOLDS, int(last[-1]))):
-        inside = (last - 1 - held) // FOLDS - (last - rows - 1 - held) // FOLDS
+    for fold in range(min(FOLDS, int(last[-1]))):
+        inside = (last - 1 - fold) // FOLDS - (last - rows - 1 - fold) // FOLDS
         test = inside if view.weight_kind == "counts" else inside * w
         train = w - test
         kept = train > 0
         if not kept.any():
             continue
-        part = View(score[kept], outcome[kept], None if weight is None else train[kept], view.weight_kind)
+        training = View(score[kept], outcome[kept], None if weight is None else train[kept], view.weight_kind)
         for position in range(MOST_FOLD_BINS):
-            table = rule.with_bins(position + 1).table(part)
+            table = rule.with_bins(position + 1).table(training)
             # The tilted-roof curve: the score minus the gap of its bin, or the score itself in an empty bin.
             place = np.clip(np.searchsorted(table.right, score, side="left"), 0, len(table) - 1)
             loss[position] += math.fsum(test * np.square(score - table.gap[place] - outcome))
@@ -225,16 +225,16 @@ def dyadic(view: View, cuts: Cuts) -> int:
     prefix = view.prefix
     score, outcome, weight = view.sorted_rows
     w = np.ones(view.n) if weight is None else weight.astype(np.float64)
-    own = w if view.weight_kind != "importance" else w**2
-    variance = own * score * (1 - score)
+    squared = w if view.weight_kind != "importance" else w**2
+    variance = squared * score * (1 - score)
     # Contribution of the pairs of a row with itself; under counts each copy is a row.
     alone = variance**2 if view.weight_kind == "importance" else variance * score * (1 - score)
 
     def sums(values: Floats) -> Floats:
         return np.append(0.0, np.cumsum(values))[prefix.end]
 
-    squares, spread, spread2 = sums(own * np.square(score - outcome)), sums(variance), sums(alone)
-    best, chosen = -math.inf, 2
+    squares, spread, spread2 = sums(squared * np.square(score - outcome)), sums(variance), sums(alone)
+    best, best_count = -math.inf, 2
     for power in range(1, max(2, math.floor(math.log2(max(view.effective_size, 2))) + 1)):
         starts = cuts(prefix, 2**power)
         ends = np.append(starts[1:], len(prefix.score))
@@ -244,8 +244,8 @@ def dyadic(view: View, cuts: Cuts) -> int:
         pairs = np.square(spread[ends] - spread[starts]) - (spread2[ends] - spread2[starts])
         deviation = math.sqrt(max(2 * math.fsum(np.maximum(pairs, 0) / size**2), 0.0))
         if deviation > 0 and value / deviation > best + SAME:
-            best, chosen = value / deviation, 2**power
-    return chosen
+            best, best_count = value / deviation, 2**power
+    return best_count
 
 
 @dataclass(frozen=True)
@@ -318,17 +318,17 @@ class EqualArea(Rule):
         def close(area: float) -> list[int]:
             """Close a bin as soon as its width times share reaches `area`; the last ends at 1. Stop beyond `most` bins."""
             ends: list[int] = []
-            start, left, least = 0, 0.0, area * (1 - SAME)
+            start, reached, least = 0, 0.0, area * (1 - SAME)
             while start < groups and len(ends) <= most:
                 low, high, before = start, groups - 1, share[start]
                 while low < high:
                     middle = (low + high) // 2
-                    if (between[middle] - left) * (share[middle + 1] - before) >= least:
+                    if (between[middle] - reached) * (share[middle + 1] - before) >= least:
                         high = middle
                     else:
                         low = middle + 1
                 ends.append(low + 1)
-                start, left = low + 1, between[low]
+                start, reached = low + 1, between[low]
             return ends
 
         low, high = 0.0, 1.0

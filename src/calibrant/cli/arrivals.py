@@ -48,10 +48,10 @@ def read_rows(
         count = _count(opened)
         dropped = opened.drop_missing([] if by is None else [by], drop=source.drop_missing)
         keywords = opened.keywords()
-        usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
-        parts = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
-        parts["y_true"] = ("--label", None if absent else label or (usual[0] if usual else None))
-        for argument, (option, column) in parts.items():
+        label_columns = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
+        options_of = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
+        options_of["y_true"] = ("--label", None if absent else label or (label_columns[0] if label_columns else None))
+        for argument, (option, column) in options_of.items():
             keywords[argument] = None if column is None else _column(opened, column, option)
         if ood:
             keywords["ood"] = {name: _column(opened, name, "--ood") for name in ood}
@@ -76,10 +76,10 @@ def read_ood(source: Source, ood: Sequence[str]) -> dict[str, Any]:
     if source.file == "-":
         raise ArgumentError("--ood", "cannot be combined with standard input", "give the name of a file")
     with open_table(source) as opened:
-        used = {find_columns(opened.names, source.columns, labelled=False)[0], *opened.scores, source.columns.by}
-        wrong = next((name for name in ood if name in used), None)
-        if wrong is not None:
-            problem = f"the column {wrong!r} holds the labels, scores or groups"
+        label = find_columns(opened.names, source.columns, labelled=False)[0]
+        conflict = next((name for name in ood if name in (label, *opened.scores, source.columns.by)), None)
+        if conflict is not None:
+            problem = f"the column {conflict!r} holds the labels, scores or groups"
             raise ArgumentError("--ood", problem, "name another column")
         return {name: _column(opened, name, "--ood") for name in ood}
 
@@ -96,14 +96,16 @@ def read_reference_times(source: Source, time: str | None) -> Any:
 
 def in_class_order(keywords: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
     """The scores in the order of the reference classes if their columns are named after them; otherwise by position."""
-    own = like_classes(list(keywords.pop("classes", ())), classes)
+    file_classes = like_classes(list(keywords.pop("classes", ())), classes)
     if keywords.get("y_true") is not None:
         keywords["y_true"] = labels_like(keywords["y_true"], classes)
-    names, wanted = [str(name) for name in own], [str(name) for name in classes]
-    if set(names) == set(wanted):
-        keywords["y_prob"] = keywords["y_prob"][:, [names.index(name) for name in wanted]]
-    elif set(names) & set(wanted) and not all(name.isdigit() for name in names):
-        problem = f"the columns are {', '.join(names[:10])}, and the classes of the reference {', '.join(wanted[:10])}"
+    names, expected = [str(name) for name in file_classes], [str(name) for name in classes]
+    if set(names) == set(expected):
+        keywords["y_prob"] = keywords["y_prob"][:, [names.index(name) for name in expected]]
+    elif set(names) & set(expected) and not all(name.isdigit() for name in names):
+        problem = (
+            f"the columns are {', '.join(names[:10])}, and the classes of the reference {', '.join(expected[:10])}"
+        )
         raise ColumnError("--probs", problem, "name one column for each class of the reference")
     return keywords
 
@@ -112,8 +114,8 @@ def labels_like(labels: Any, classes: tuple[Any, ...]) -> Any:
     """Labels in the spelling of the reference if both are words for true and false; missing ones, also ``NA``, are masked."""
     if labels.dtype.kind not in "bOU":
         return labels
-    known = {str(name) for name in classes}
-    absent = [isinstance(each, str) and each not in known and is_missing_text(each) for each in labels.tolist()]
+    names = {str(name) for name in classes}
+    absent = [isinstance(each, str) and each not in names and is_missing_text(each) for each in labels.tolist()]
     if any(absent):
         # Beside such a text, numbers are read as text.
         mask = np.ma.getmaskarray(labels) | np.array(absent)
@@ -122,13 +124,13 @@ def labels_like(labels: Any, classes: tuple[Any, ...]) -> Any:
             data = [None if each is None else float(each) for each in data]
         labels = np.ma.masked_array(np.array(data, object), mask)
     mask = np.ma.getmaskarray(labels)
-    seen = list(dict.fromkeys(np.asarray(labels)[~mask].tolist()))
-    named = dict(zip(seen, like_classes(seen, classes), strict=True))
-    if all(named[label] is label for label in seen):
+    values = list(dict.fromkeys(np.asarray(labels)[~mask].tolist()))
+    class_of = dict(zip(values, like_classes(values, classes), strict=True))
+    if all(class_of[label] is label for label in values):
         _check_numbers(labels, classes)
         return labels
-    filled = np.array([named.get(label) for label in np.ma.getdata(labels).tolist()], dtype=object)
-    return np.ma.masked_array(filled, mask) if mask.any() else filled
+    converted = np.array([class_of.get(label) for label in np.ma.getdata(labels).tolist()], dtype=object)
+    return np.ma.masked_array(converted, mask) if mask.any() else converted
 
 
 def _check_numbers(labels: Any, classes: tuple[Any, ...]) -> None:
@@ -160,11 +162,13 @@ def read_label_file(
     """The ids and labels of a file without scores; the column of ids is passed as that of the scores."""
     try:
         with open_table(Source(file, Columns(label=label, prob=id_column), where, format)) as table:
-            usual = [name for name in table.names if name.lower() in LABEL_NAMES and name != id_column]
-            if label is None and not usual:
-                known = ", ".join(table.names[:20])
-                raise ColumnError("--label", "no column has a common name for labels", f"the columns are {known}")
-            ids, labels = _column(table, id_column, "--id"), _column(table, label or usual[0], "--label")
+            label_columns = [name for name in table.names if name.lower() in LABEL_NAMES and name != id_column]
+            if label is None and not label_columns:
+                columns_text = ", ".join(table.names[:20])
+                raise ColumnError(
+                    "--label", "no column has a common name for labels", f"the columns are {columns_text}"
+                )
+            ids, labels = _column(table, id_column, "--id"), _column(table, label or label_columns[0], "--label")
             reconcile({"labels": _count(table), "read": len(ids)})
             return ids, labels
     except ColumnError as error:

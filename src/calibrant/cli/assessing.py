@@ -11,13 +11,13 @@ import click
 
 from ..errors import ArgumentError, ColumnError
 from ..evaluation.header import positive_class
-from ..inference.comparison import Comparison, compare
+from ..inference.comparison import compare
 from ..inference.significance import assess, assess_many
 from ..inference.verdicts import SignificanceResult
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
 from . import options
-from .conditions import ANY, INTERVAL, Condition, Gates, Measure, Place, check, named_file
+from .conditions import ANY, INTERVAL, Gates, Measure, Place, check, named_file
 from .gate_results import Checked
 from .listing import metric_named
 from .screen import print_lines
@@ -77,61 +77,65 @@ def run(
     The null hypothesis is that the labels follow the predicted probabilities. With --tolerance it is that they are not good enough.
     """
     gates, source = Gates.take(options), Source.take(file, options)
-    asked, draws = MetricOptions.take(options), Draws.take(options)
+    metric_options, draws = MetricOptions.take(options), Draws.take(options)
     if metrics is not None and (metric is not None or method is not None):
         option = "--metric" if method is None else "--method"
         raise ArgumentError("--metrics", f"cannot be combined with {option}", "give one of them")
     if tolerance is not None and (metrics is not None or method is not None or fail_if_rejected):
         raise ArgumentError("--tolerance", "cannot be combined with --metrics, --method or --fail-if-rejected")
-    usual = "ecce_mad" if tolerance is None else "ece"
-    names = [metric or usual] if metrics is None else [name.strip() for name in metrics.split(",")]
-    chosen = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in names]
-    if source.columns.by and not any("groups" in each.needs for each in chosen):
-        problem = f"{', '.join(each.id for each in chosen)} would be tested for all rows together"
+    default = "ecce_mad" if tolerance is None else "ece"
+    names = [metric or default] if metrics is None else [name.strip() for name in metrics.split(",")]
+    tested = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in names]
+    if source.columns.by and not any("groups" in each.needs for each in tested):
+        problem = f"{', '.join(each.id for each in tested)} would be tested for all rows together"
         raise ArgumentError("--by", problem, "use evaluate --by ... --assess to test each group")
-    keywords = {"alpha": alpha, **draws.keywords(), **asked.keywords_of(chosen)}
+
+    keywords = {"alpha": alpha, **draws.keywords(), **metric_options.keywords_of(tested)}
     sketches = read_stream(source, False)
     data = source.read() if sketches is None else sketches
     result: Any
-    if tolerance is not None:
-        result = assess(data, metric=names[0], tolerance=tolerance, **keywords)
-        passes, fails = (f"{result.metric} is {each}shown to be {result.claim}" for each in ("", "not "))
-        tests = [Checked(fails, "", None, None, not result.rejected, contrary=passes)]
-    elif metrics is None:
-        result = assess(data, metric=names[0], method=method or "auto", **keywords)
-        tests = _rejections([result], [result.metric] if result.rejected else [], alpha) if fail_if_rejected else []
-    else:
+    if metrics is not None:
         result = assess_many(data, metrics=names, **options, **keywords)
-        tests = _rejections(result.results, result.rejected, alpha) if fail_if_rejected else []
-    plain = {"file": file, **_positive(data), **result.to_dict(), "rejected": result.rejected}
-    return gates.conclude(
-        tests, f"calibrant assess {named_file(file)}", plain if as_json else lambda: _show(result, data)
-    )
+    elif tolerance is not None:
+        result = assess(data, metric=names[0], tolerance=tolerance, **keywords)
+    else:
+        result = assess(data, metric=names[0], method=method or "auto", **keywords)
+
+    gate_results = []
+    if tolerance is not None:
+        passes, fails = (f"{result.metric} is {each}shown to be {result.claim}" for each in ("", "not "))
+        gate_results = [Checked(fails, "", None, None, failed=not result.rejected, contrary=passes)]
+    elif fail_if_rejected and metrics is None:
+        gate_results = _rejection_gates([result], [result.metric] if result.rejected else [], alpha)
+    elif fail_if_rejected:
+        gate_results = _rejection_gates(result.results, result.rejected, alpha)
+    output = {"file": file, **_positive_class(data), **result.to_dict(), "rejected": result.rejected}
+    title = f"calibrant assess {named_file(file)}"
+    return gates.conclude(gate_results, title, output if as_json else lambda: _show(result, data))
 
 
-def _rejections(results: Sequence[SignificanceResult], rejected: Sequence[str], alpha: float) -> list[Checked]:
+def _rejection_gates(results: Sequence[SignificanceResult], rejected: Sequence[str], alpha: float) -> list[Checked]:
     """Gates that fail where calibration is rejected, or an error if simulated p-values cannot be as small as the level."""
-    least = max(each.least_pvalue for each in results)
+    least = max(result.least_pvalue for result in results)
     if alpha < least:
         problem = f"simulated p-values cannot fall below {least:.3g}, so that this gate could not fail"
         raise ArgumentError("--alpha", problem, f"use --resamples {math.ceil(round(1 / alpha, 9)) - 1} or more")
-    ids = [each.metric for each in results]
+    metrics = [result.metric for result in results]
+    texts = [(f"{name} rejected at {alpha:g}", f"{name} not rejected at {alpha:g}") for name in metrics]
     return [
-        Checked(
-            f"{id} rejected at {alpha:g}", "", None, None, id in rejected, contrary=f"{id} not rejected at {alpha:g}"
-        )
-        for id in ids
+        Checked(fails, "", None, None, failed=name in rejected, contrary=passes)
+        for name, (fails, passes) in zip(metrics, texts, strict=True)
     ]
 
 
-def _positive(data: Predictions | Sketches) -> dict[str, str]:
+def _positive_class(data: Predictions | Sketches) -> dict[str, str]:
     """The name of the positive class of two."""
     name = positive_class(data)
     return {"positive_class": name} if name else {}
 
 
 def _show(result: Any, data: Predictions | Sketches) -> None:
-    print_lines([*(f"positive class {name}" for name in _positive(data).values()), *repr(result).split("\n")])
+    print_lines([*(f"positive class {name}" for name in _positive_class(data).values()), *repr(result).split("\n")])
 
 
 @options.command("compare")
@@ -176,47 +180,37 @@ def run_compare(
     """
     gates, source = Gates.take(options), Source.take(file, options)
     metric_options, draws = MetricOptions.take(options), Draws.take(options)
-    chosen = metric_named(metric, "--metric")
-    keywords = {"level": level, **draws.keywords(), **metric_options.keywords_of([chosen])}
+    compared = metric_named(metric, "--metric")
+    keywords = {"level": level, **draws.keywords(), **metric_options.keywords_of([compared])}
 
-    def known(name: str) -> Measure:
+    def find_measure(name: str) -> Measure:
         if name.lower() == "difference":
             return Measure("difference", (*INTERVAL, "pvalue"))
-        if metric_named(name, "--fail-if").id != chosen.id:
-            raise ArgumentError("--fail-if", f"{name} is not compared", f"use {chosen.id} or difference, or --metric")
-        return Measure(chosen.id, range=ANY if metric_options.further else chosen.range)
+        if metric_named(name, "--fail-if").id != compared.id:
+            raise ArgumentError("--fail-if", f"{name} is not compared", f"use {compared.id} or difference, or --metric")
+        return Measure(compared.id, range=ANY if metric_options.further else compared.range)
 
-    conditions = gates.conditions(known, "difference.low > 0")
+    conditions = gates.conditions(find_measure, "difference.low > 0")
     # A model is its column, or the part of a pattern before the star.
     specs, scores = [spec.strip() for spec in models.split(",")], "logits" if logits else "probs"
     if len(set(specs)) < max(2, len(specs)):
         raise ArgumentError("--models", f"must name two or more columns; got {models!r}", "for example p_old,p_new")
     names = [spec[:-1].rstrip("_.") or spec if spec.endswith("*") else spec for spec in specs]
     try:
-        read = source.read_each([replace(source.columns, **{scores: spec}, by=cluster) for spec in specs])
+        predictions = source.read_each([replace(source.columns, **{scores: spec}, by=cluster) for spec in specs])
     except ColumnError as error:
         raise error.replaced({f"--{scores}": "--models", "--by": "--cluster"}) from None
-    parts, first = dict(zip(names, read, strict=True)), read[0]
-    result = compare(parts, metric=metric, cluster=cluster is not None, **keywords)
+    first = predictions[0]
+    result = compare(dict(zip(names, predictions, strict=True)), metric=metric, cluster=cluster is not None, **keywords)
     object.__setattr__(result, "dropped", first.dropped)  # results are frozen
-    output = {"file": file, **_positive(first), **result.to_dict()} if as_json else lambda: _show(result, first)
-    return gates.conclude(_check_gates(conditions, result), f"calibrant compare {named_file(file)}", output)
-
-
-def _check_gates(conditions: list[Condition], result: Comparison) -> list[Checked]:
-    first, *others = result.values
-    places = [Place(name, {result.metric: {"value": value}}, word="model") for name, value in result.values.items()]
+    values = [Place(name, {result.metric: {"value": value}}, word="model") for name, value in result.values.items()]
     differences = []
-    for name in others:
-        difference = result[name, first]
-        fields = {
-            "value": difference.difference,
-            "low": difference.low,
-            "high": difference.high,
-            "pvalue": difference.pvalue,
-        }
-        differences.append(Place(f"{name} - {first}", {"difference": fields}, word="difference"))
-    checked = []
-    for each in conditions:
-        checked += check([each], differences if each.name == "difference" else places)
-    return checked
+    for name in names[1:]:
+        change = result[name, names[0]]
+        fields = {"value": change.difference, "low": change.low, "high": change.high, "pvalue": change.pvalue}
+        differences.append(Place(f"{name} - {names[0]}", {"difference": fields}, word="difference"))
+    gate_results = []
+    for condition in conditions:
+        gate_results += check([condition], differences if condition.name == "difference" else values)
+    output = {"file": file, **_positive_class(first), **result.to_dict()} if as_json else lambda: _show(result, first)
+    return gates.conclude(gate_results, f"calibrant compare {named_file(file)}", output)

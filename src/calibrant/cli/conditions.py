@@ -79,9 +79,9 @@ class Gates(NamedTuple):
         """Take the options of gates from those of a command."""
         return cls(tuple(options.pop("gates", ())))
 
-    def conditions(self, known: Callable[[str], Measure], example: str) -> list[Condition]:
-        """Parse the gates; `known` gives the measure of a name or raises."""
-        parsed = [parse_condition(text, known, example) for text in self.texts]
+    def conditions(self, find_measure: Callable[[str], Measure], example: str) -> list[Condition]:
+        """Parse the gates; `find_measure` returns the measure of a name or raises."""
+        parsed = [parse_condition(text, find_measure, example) for text in self.texts]
         return list({str(each): each for each in parsed}.values())
 
     def conclude(self, checked: Sequence[Checked], title: str, output: Mapping[str, Any] | Callable[[], None]) -> bool:
@@ -110,27 +110,27 @@ class Gates(NamedTuple):
             for each in (*failed, *undefined):
                 say(annotation(f"{title}: gate {'failed' if each.failed else 'undefined'}", str(each)), err=True)
         if undefined:
-            more = f" (and {len(undefined) - 1} more)" if len(undefined) > 1 else ""
-            raise ArgumentError("--fail-if", f"{undefined[0]}{more}")
+            further = f" (and {len(undefined) - 1} more)" if len(undefined) > 1 else ""
+            raise ArgumentError("--fail-if", f"{undefined[0]}{further}")
         return bool(failed)
 
 
-def parse_condition(text: str, known: Callable[[str], Measure], example: str) -> Condition:
+def parse_condition(text: str, find_measure: Callable[[str], Measure], example: str) -> Condition:
     """Parse ``NAME[.FIELD][@GROUP] SIGN LIMIT``; the last sign separates, so that names of groups may contain others."""
     match = re.fullmatch(r"(\s*[^<>=!@\s][^<>=!@]*(?:@.*)?)(>=|<=|==|!=|>|<)(\s*[^<>=!\s][^<>=!]*)", text, re.DOTALL)
     if match is None:
         raise ArgumentError("--fail-if", f"{text!r} is not a condition", f'write it as "{example}"')
-    written, at, group = (part.strip() for part in match[1].partition("@"))
+    target, at, group = (text.strip() for text in match[1].partition("@"))
     if at and not group:
         raise ArgumentError("--fail-if", f"{text!r} names no group after @", f'write it as "{example}"')
     field = "value"
     try:
-        measure = known(written)
+        measure = find_measure(target)
     except CalibrantError:
-        if "." not in written:
+        if "." not in target:
             raise
-        name, field = (part.strip() for part in written.rsplit(".", 1))
-        measure = known(name)
+        name, field = (text.strip() for text in target.rsplit(".", 1))
+        measure = find_measure(name)
         if field not in measure.fields:
             problem = f"{measure.name} has no field {field!r}"
             raise ArgumentError("--fail-if", problem, f"use {', '.join(measure.fields)}") from None
@@ -142,7 +142,7 @@ def parse_condition(text: str, known: Callable[[str], Measure], example: str) ->
         raise ArgumentError("--fail-if", f"{text!r}: {match[3].strip()!r} cannot be read", "the limit is a number")
     low, high = SHARE if field in ("pvalue", "adjusted") else measure.range
     if not low <= limit <= high:
-        problem = f"{text!r}: the limit is outside the range of {written}"
+        problem = f"{text!r}: the limit is outside the range of {target}"
         raise ArgumentError("--fail-if", problem, f"it is {low:g} to {high:g}")
     return Condition(measure.name, field, group if at else None, match[2], limit)
 
@@ -165,21 +165,21 @@ def _select_places(condition: Condition, places: Sequence[Place], by: str | None
         return groups if condition.field == "adjusted" and groups else list(places)
     if condition.group == "all":  # even if a group has this name
         return [place for place in places if not place.group]
-    column, sign, value = (part.strip() for part in condition.group.partition("="))
+    column, sign, value = (text.strip() for text in condition.group.partition("="))
     # Of one column, a group has the name of the value; of several, it is named with its column.
-    own = sign and column == re.sub(r'^"(.*)"$', r"\1", (by or "").strip())
-    names = {condition.group, f"{column}: {value}", value if own else condition.group}
-    chosen = [place for place in places if place.group and place.group in names]
-    known = [place.group for place in places if place.group]
-    if not chosen:
-        chosen = [place for place in places if place.group and place.group.partition(": ")[2] == condition.group]
-        if len(chosen) > 1:
-            remedy = f"name its column, as in {condition.name}@{'='.join(str(chosen[0].group).split(': ', 1))}"
-            raise ArgumentError("--fail-if", f"'{condition}' names {len(chosen)} groups", remedy)
-    if not chosen:
-        remedy = f"use all, {', '.join(known[:10])}" if known else "name the column of groups with --by"
+    names_column = sign and column == re.sub(r'^"(.*)"$', r"\1", (by or "").strip())
+    names = {condition.group, f"{column}: {value}", value if names_column else condition.group}
+    selected = [place for place in places if place.group and place.group in names]
+    if not selected:
+        selected = [place for place in places if place.group and place.group.partition(": ")[2] == condition.group]
+        if len(selected) > 1:
+            remedy = f"name its column, as in {condition.name}@{'='.join(str(selected[0].group).split(': ', 1))}"
+            raise ArgumentError("--fail-if", f"'{condition}' names {len(selected)} groups", remedy)
+    if not selected:
+        existing = [place.group for place in places if place.group]
+        remedy = f"use all, {', '.join(existing[:10])}" if existing else "name the column of groups with --by"
         raise ArgumentError("--fail-if", f"'{condition}' names an unknown group {condition.group!r}", remedy)
-    return chosen
+    return selected
 
 
 def _field(place: Place, name: str, field: str) -> tuple[float | None, str]:
@@ -201,18 +201,18 @@ def _field(place: Place, name: str, field: str) -> tuple[float | None, str]:
 
 def places_of(plain: Mapping[str, Any]) -> list[Place]:
     """The measures of all rows and of each group in the plain values of an evaluation, a validation study or a time to event."""
-    parts: list[tuple[str, Any]] = [("", plain)]
+    results: list[tuple[str, Any]] = [("", plain)]
     groups = plain.get("groups")
     if isinstance(groups, Mapping):
-        parts += [(str(name), part) for name, part in groups.items() if isinstance(part, Mapping)]
-    return [Place(name, _measures_of(part)) for name, part in parts]
+        results += [(str(name), result) for name, result in groups.items() if isinstance(result, Mapping)]
+    return [Place(name, _measures_of(result)) for name, result in results]
 
 
-def _measures_of(part: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _measures_of(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The measures of all rows or of a group, those of the header among them."""
-    if isinstance(part.get("measures"), Mapping):  # of a time to event
-        return _measures(part["measures"])
-    header = part.get("header")
+    if isinstance(result.get("measures"), Mapping):  # of a time to event
+        return _measures(result["measures"])
+    header = result.get("header")
     measures: dict[str, dict[str, Any]] = {}
     if isinstance(header, Mapping):
         measures = {name: {"value": header.get(name)} for name in HEADER if name in header}
@@ -222,15 +222,15 @@ def _measures_of(part: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         for name in ("auroc", "average_precision", "prevalence"):
             if name in measures and header.get("kind") != "binary":
                 measures[name]["reason"] = "it is available for two classes"
-    return measures | _measures(part.get("metrics", part.get("rows", ())))
+    return measures | _measures(result.get("metrics", result.get("rows", ())))
 
 
-def _measures(listed: Any) -> dict[str, dict[str, Any]]:
+def _measures(rows: Any) -> dict[str, dict[str, Any]]:
     """The fields of each measure, by its id."""
     measures: dict[str, dict[str, Any]] = {}
-    if isinstance(listed, Mapping):
-        listed = [{"id": name, **each} for name, each in listed.items() if isinstance(each, Mapping)]
-    for each in listed if isinstance(listed, (list, tuple)) else ():
+    if isinstance(rows, Mapping):
+        rows = [{"id": name, **each} for name, each in rows.items() if isinstance(each, Mapping)]
+    for each in rows if isinstance(rows, (list, tuple)) else ():
         if isinstance(each, Mapping):
             id = next((each[key] for key in ("metric", "id", "measure") if isinstance(each.get(key), str)), None)
             if id is not None:
@@ -238,7 +238,7 @@ def _measures(listed: Any) -> dict[str, dict[str, Any]]:
     return measures
 
 
-def metric_conditions(gates: Gates, more: Collection[str] = (), *, with_options: bool = False) -> list[Condition]:
+def metric_conditions(gates: Gates, extra: Collection[str] = (), *, with_options: bool = False) -> list[Condition]:
     """The gates on metrics, on the numbers of the header, such as AUROC and accuracy, and on `more` measures with intervals.
 
     The range of a metric is that of its usual options; `with_options` states that others may be in use.
@@ -250,9 +250,9 @@ def metric_conditions(gates: Gates, more: Collection[str] = (), *, with_options:
     numbers = [each.name for each in dataclasses.fields(MetricResult) if each.type == "float | None"]
     fields = [name for name in numbers if name != "ideal"]
 
-    def known(name: str) -> Measure:
+    def find_measure(name: str) -> Measure:
         key = name.lower().replace(" ", "_")
-        if key in more:
+        if key in extra:
             return Measure(key, INTERVAL)
         key = (function_named(name) or key).removeprefix("evaluation.")
         if key in HEADER:
@@ -260,11 +260,11 @@ def metric_conditions(gates: Gates, more: Collection[str] = (), *, with_options:
         try:
             metric = metric_named(name, "--fail-if")
         except CalibrantError as error:
-            names = f"a gate names a metric, with a field such as ece.pvalue or ece.high, or one of {', '.join((*more, *HEADER))}"
+            names = f"a gate names a metric, with a field such as ece.pvalue or ece.high, or one of {', '.join((*extra, *HEADER))}"
             raise error.replaced(remedy=f"{error.remedy.rstrip('?')}; {names}") from None
         return Measure(metric.id, fields, ANY if with_options else metric.range)
 
-    return gates.conditions(known, "ece > 0.05")
+    return gates.conditions(find_measure, "ece > 0.05")
 
 
 def gate_metrics(conditions: Iterable[Condition]) -> list[str]:
@@ -287,9 +287,9 @@ def measure_named(name: str, known: Iterable[str]) -> Measure:
     key = name.lower().replace(" ", "_")
     if key in known:
         return Measure(key, INTERVAL)
-    near, listed = suggest(key, known), ", ".join(known)
+    similar, listed = suggest(key, known), ", ".join(known)
     raise ArgumentError(
-        "--fail-if", f"unknown measure {name!r}", f"{near} The measures are {listed}" if near else f"use {listed}"
+        "--fail-if", f"unknown measure {name!r}", f"{similar} The measures are {listed}" if similar else f"use {listed}"
     )
 
 

@@ -52,22 +52,22 @@ def _settings_of(configuration: Configuration, context: click.Context, path: lis
         assert isinstance(command, click.Group)
         command, content = command.get_command(context, name), content.get(name, {})
         assert command is not None
-        known, table = configurable_options(command), ".".join(path[: depth + 1])
+        options, table = configurable_options(command), ".".join(path[: depth + 1])
         inner = command.list_commands(context) if isinstance(command, click.Group) else []
         for key, value in content.items():
-            if key in known:
+            if key in options:
                 yield Setting(table, key, value)
             elif key not in inner or not isinstance(value, dict):
                 raise configuration.error(
-                    *_unknown_key(key, [*known, *inner], f"option of {' '.join(path[: depth + 1])}"), table, key
+                    *_unknown_key(key, [*options, *inner], f"option of {' '.join(path[: depth + 1])}"), table, key
                 )
 
 
-def _unknown_key(key: str, known: Collection[str], kind: str) -> tuple[str, str]:
+def _unknown_key(key: str, names: Collection[str], kind: str) -> tuple[str, str]:
     from ..util.checks import suggest  # imports NumPy, which is slow for --help
 
     return f"unknown {kind}", suggest(
-        key, known, "an option of one command belongs in its table, such as [report]", 0.75
+        key, names, "an option of one command belongs in its table, such as [report]", 0.75
     )
 
 
@@ -91,8 +91,8 @@ def apply_configuration(context: click.Context, typed: Mapping[str, Any]) -> Non
         if typed.get("config") is not None:
             raise click.UsageError("--no-config: cannot be combined with --config; give one of them")
         return
-    named = typed.get("config")
-    configuration = find_configuration() if named is None else read_configuration(Path(named), named=True)
+    file = typed.get("config")
+    configuration = find_configuration() if file is None else read_configuration(Path(file), named=True)
     if configuration is None:
         return
     options = configurable_options(context.command)
@@ -113,17 +113,17 @@ def _option_values(
 ) -> tuple[dict[str, Any], dict[str, Setting]]:
     """Values of the options of a command by parameter, and the settings that they come from."""
     settings = list(_settings_of(configuration, context, path))
-    used: dict[str, Setting] = {}
+    settings_used: dict[str, Setting] = {}
     values: dict[str, Any] = {}
     for table in ["", *(".".join(path[: depth + 1]) for depth in range(len(path)))]:
-        own = [setting for setting in settings if setting.table == table and setting.key in options]
-        own = [each for each in own if table or _is_meant(path, options[each.key], each)]
-        _replace_family(values, {str(options[setting.key].name) for setting in own})
-        for setting in own:
+        of_table = [setting for setting in settings if setting.table == table and setting.key in options]
+        of_table = [each for each in of_table if table or _is_meant(path, options[each.key], each)]
+        _replace_family(values, {str(options[setting.key].name) for setting in of_table})
+        for setting in of_table:
             name = str(options[setting.key].name)
             values[name] = _value(configuration, options[setting.key], setting.value)
-            used[name] = setting
-    return values, used
+            settings_used[name] = setting
+    return values, settings_used
 
 
 def _is_meant(path: list[str], option: click.Option, setting: Setting) -> bool:

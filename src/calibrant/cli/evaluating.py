@@ -84,8 +84,8 @@ def run(
     FILE is a CSV, TSV, Parquet, JSON lines, Excel, Feather or NPZ file, a DuckDB database, a .sketch file, or - for standard input.
     """
     gates, source = Gates.take(options), Source.take(file, options)
-    asked, draws = MetricOptions.take(options), Draws.take(options)
-    conditions = metric_conditions(gates, with_options=bool(asked.further))
+    metric_options, draws = MetricOptions.take(options), Draws.take(options)
+    conditions = metric_conditions(gates, with_options=bool(metric_options.further))
     names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     level = 0.95 if level is None and needs_interval(conditions) else level
     assess = assess or needs_test(conditions)
@@ -96,26 +96,27 @@ def run(
         columns = source.read_features(features, data) if features else None
         data = data if calibrator is None else calibrate_predictions(data, calibrator)
         if columns is not None:
-            subgroups = find_subgroups(data, features=columns, lens=asked.lens or "auto", rng=draws.seed)
+            subgroups = find_subgroups(data, features=columns, lens=metric_options.lens or "auto", rng=draws.seed)
     elif calibrator is not None:
         raise ArgumentError("--calibrator", "requires the rows", "use --no-stream")
     keywords: dict[str, Any] = {"metrics": names, "level": level, "assess": assess, **options}
-    keywords |= asked.keywords() | draws.keywords()
-    if isinstance(data, Sketches) and asked.lens is not None:
-        data.views(asked.lens)  # raises if they do not have it, which would otherwise be a reason beside every metric
+    keywords |= metric_options.keywords() | draws.keywords()
+    if isinstance(data, Sketches) and metric_options.lens is not None:
+        # Raises if they do not have it, which would otherwise be a reason beside every metric.
+        data.views(metric_options.lens)
     result = _describe_reasons(evaluate(data, **keywords), file if isinstance(data, Sketches) else None)
     plain = (
         result.to_dict() if conditions or as_json else {}
     )  # takes as long as the evaluation where there are many groups
     checked = check(conditions, places_of(plain), source.columns.by)
-    more = {} if subgroups is None else {"subgroups": subgroups.to_dict()}
+    subgroup_output = {} if subgroups is None else {"subgroups": subgroups.to_dict()}
 
     def show_all() -> None:
         show(result)
         if subgroups is not None:
             print_lines(["", "For whom?", *repr(subgroups).split("\n")])
 
-    output = {"file": file, **plain, **more, "options": asked.stated} if as_json else show_all
+    output = {"file": file, **plain, **subgroup_output, "options": metric_options.stated} if as_json else show_all
     return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", output)
 
 
@@ -167,16 +168,16 @@ def run_clinical(
 def _describe_reasons(result: Evaluation, streamed: str | None) -> Evaluation:
     """The reasons for missing values in the terms of the command; `streamed` is a file that was not read as rows."""
 
-    def describe(own: MetricResult) -> MetricResult:
-        if own.error is None:
-            return own
-        if streamed is not None and own.error.argument == "y_true":
+    def describe(metric: MetricResult) -> MetricResult:
+        if metric.error is None:
+            return metric
+        if streamed is not None and metric.error.argument == "y_true":
             remedy = "evaluate the files that it summarizes" if is_sketch(streamed) else "use --no-stream"
-            return replace(own, reason=f"{own.error.problem}; {remedy}")
-        return replace(own, reason=in_options(own.error))
+            return replace(metric, reason=f"{metric.error.problem}; {remedy}")
+        return replace(metric, reason=in_options(metric.error))
 
     results = tuple(map(describe, result.results))
-    groups = {name: _describe_reasons(part, streamed) for name, part in result.groups.items()}
+    groups = {name: _describe_reasons(group, streamed) for name, group in result.groups.items()}
     described: Evaluation = result._replaced(results=results, groups=groups)
     return described
 

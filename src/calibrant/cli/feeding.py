@@ -214,13 +214,13 @@ def advance(store: str, now: str, latest: str | None, fail_on: str, as_json: boo
 
 def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update], fail_on: str, as_json: bool) -> None:
     """Add files and print what became of them; of several, one that cannot be added is set aside, for which the command exits with 2."""
-    done: dict[str, Update] = {}
+    updates: dict[str, Update] = {}
     aside: dict[str, str] = {}
     fault: Exception | None = None
     for file in track(files, "files"):
         running.files = None  # lines in errors are those of this file
         try:
-            done[file] = add(file)
+            updates[file] = add(file)
         except Exception as error:
             store_fails = isinstance(error, CalibrantError) and error.argument == str(opened.path)
             if len(files) == 1 or store_fails or is_interrupt(error) or is_out_of_memory(error):
@@ -229,21 +229,21 @@ def add_files(opened: Monitor, files: Sequence[str], add: Callable[[str], Update
             fault = fault if is_expected else error
             problem = in_options(error) if isinstance(error, CalibrantError) else repr(error)
             aside[file] = problem.removeprefix(f"{file}: ")
-    set_aside = opened.set_aside(aside, added=done)
+    set_aside = opened.set_aside(aside, added=updates)
     if len(files) == 1:
-        finish(done[files[0]], fail_on, as_json)
+        finish(updates[files[0]], fail_on, as_json)
         return
     if as_json:
-        print_json({"files": {file: update.to_dict() for file, update in done.items()}, "set_aside": set_aside})
+        print_json({"files": {file: update.to_dict() for file, update in updates.items()}, "set_aside": set_aside})
     else:
-        print_lines([line for file, update in done.items() for line in [f"{file}:", *lines_of(update)]])
+        print_lines([line for file, update in updates.items() for line in [f"{file}:", *lines_of(update)]])
     for each in set_aside.values():
         say(clean(f"error: {describe(each)}"), err=True)
     if fault is not None:
         raise fault
     if aside:
         raise click.exceptions.Exit(EXIT_SET_ASIDE)
-    exit_for_alarms([alarm for update in done.values() for alarm in update.alarms], fail_on)
+    exit_for_alarms([alarm for update in updates.values() for alarm in update.alarms], fail_on)
 
 
 def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Dropped | None]:
@@ -272,12 +272,12 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
         sketches = read((source.file,), replace(source, columns=Columns()))
         return Monitor.create(store, reference=sketches, every=rule, ood=dict.fromkeys(ood) or None, **keywords), None
     data = source.read()
-    kept = slice(None) if data.dropped is None else data.dropped.kept
+    rows_kept = slice(None) if data.dropped is None else data.dropped.kept
     if ood:
         scores = read_ood(source, ood)
-        keywords["ood"] = {name: values[kept] for name, values in scores.items()}
+        keywords["ood"] = {name: values[rows_kept] for name, values in scores.items()}
     if rule.season is not None:
-        keywords["when"] = read_reference_times(source, time)[kept]
+        keywords["when"] = read_reference_times(source, time)[rows_kept]
     return Monitor.create(store, reference=data, every=rule, **keywords), data.dropped
 
 
@@ -330,13 +330,13 @@ def _complete_columns(opened: Monitor, options: dict[str, Any]) -> None:
     def given(name: str) -> bool:
         return options.get(name) is not None and not is_configured(name)
 
-    kept = {"id_column" if name == "id" else name: column for name, column in opened.settings.columns.items()}
+    stored_columns = {"id_column" if name == "id" else name: column for name, column in opened.settings.columns.items()}
     scores = ("prob", "probs", "logits", "confidence")
     if any(map(given, scores)):
-        kept = {name: column for name, column in kept.items() if name not in scores}
-    elif any(name in scores for name in kept):
+        stored_columns = {name: column for name, column in stored_columns.items() if name not in scores}
+    elif any(name in scores for name in stored_columns):
         options |= {name: None for name in scores if name in options}
-    options |= {name: column for name, column in kept.items() if name in options and not given(name)}
+    options |= {name: column for name, column in stored_columns.items() if name in options and not given(name)}
 
 
 @contextmanager
@@ -345,6 +345,6 @@ def _labels_of_reference(opened: Monitor) -> Iterator[None]:
     try:
         yield
     except LabelError as error:
-        known = ", ".join(map(str, opened.settings.classes[:10]))
-        remedy = f"the classes of the reference are {known}"
+        classes_text = ", ".join(map(str, opened.settings.classes[:10]))
+        remedy = f"the classes of the reference are {classes_text}"
         raise error.replaced(remedy=remedy) from None

@@ -39,10 +39,10 @@ def pass_lines(checked: Sequence[Checked]) -> list[str]:
     """One line for each gate that holds nowhere."""
     lines = []
     for gate in dict.fromkeys(each.gate for each in checked):
-        places = [each for each in checked if each.gate == gate]
-        if not any(each.failed or each.reason for each in places):
-            where = str(places[0])
-            lines.append(where if len(places) == 1 else f"{gate} does not hold in any of {len(places)} places")
+        of_gate = [each for each in checked if each.gate == gate]
+        if not any(each.failed or each.reason for each in of_gate):
+            where = str(of_gate[0])
+            lines.append(where if len(of_gate) == 1 else f"{gate} does not hold in any of {len(of_gate)} places")
     return lines
 
 
@@ -52,11 +52,11 @@ def annotation(title: str, text: str) -> str:
     >>> annotation("a: b, c", "50%")
     '::error title=a%3A b%2C c::50%25'
     """
-    text, title = (clean(part).replace("%", "%25") for part in (text, title))
+    text, title = (clean(string).replace("%", "%25") for string in (text, title))
     return f"::error title={title.replace(':', '%3A').replace(',', '%2C')}::{text}"
 
 
 def results_of(checked: Sequence[Checked]) -> dict[str, Any]:
     """The results of gates in the output of ``--json``."""
-    listed = {"gates": [each.to_dict() for each in checked]} if checked else {}
-    return {**listed, "failed": [str(each) for each in checked if each.failed]}
+    gates = {"gates": [each.to_dict() for each in checked]} if checked else {}
+    return {**gates, "failed": [str(each) for each in checked if each.failed]}

@@ -39,7 +39,7 @@ class Invocation:
 
     def begin(self, options: Collection[str] = (), arguments: Sequence[str] = ()) -> None:
         """Forget an earlier command."""
-        self.options, self.typed = options, {word.partition("=")[0] for word in arguments}
+        self.options, self.typed = options, {argument.partition("=")[0] for argument in arguments}
         self.configuration, self.settings, self.files = None, {}, None
 
 

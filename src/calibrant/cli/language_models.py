@@ -31,7 +31,7 @@ def open_source(
             return
         assert format is not None
         with temporary_folder() as folder:
-            table = _read(paths, format, several[0].label)
+            table = _read_log_file(paths, format, several[0].label)
             path = str(Path(folder) / "answers.parquet")
             with connect() as connection:
                 connection.register("answers", table.columns)
@@ -39,7 +39,7 @@ def open_source(
             yield [path], [_columns(columns, table, event) for columns in several], "parquet"
 
 
-def _read(paths: list[str], format: str, label: str | None) -> AnswerTable:
+def _read_log_file(paths: list[str], format: str, label: str | None) -> AnswerTable:
     """The answers in a log, with a note on what was read; errors name options."""
     kind, _, detail = format.partition(":")
     try:
@@ -60,15 +60,15 @@ def _read(paths: list[str], format: str, label: str | None) -> AnswerTable:
             "position": "request logprobs=True and top_logprobs=20, and name the choices, as in --format openai:yes,no",
             "length_norm": "use --format lm-eval",
         }
-        remedy = next((text for word, text in remedies.items() if word in str(error.remedy)), error.remedy)
+        remedy = next((text for spelling, text in remedies.items() if spelling in str(error.remedy)), error.remedy)
         raise error.replaced(None, argument=options[error.argument], remedy=remedy) from None
     rows = len(table.columns["confidence"])
-    what = (
+    content = (
         f"confidence and correctness, since {table.why}" if table.classes is None else f"{len(table.classes)} choices"
     )
     mass = table.columns.get("choice_mass")
-    more = "" if mass is None else f"; the choices have {mass.mean():.1%} of the probability on average"
-    say(clean(f"note: read {rows:,} answers with {what}{more}"), err=True)
+    mass_note = "" if mass is None else f"; the choices have {mass.mean():.1%} of the probability on average"
+    say(clean(f"note: read {rows:,} answers with {content}{mass_note}"), err=True)
     return table
 
 
@@ -76,8 +76,8 @@ def _columns(columns: Columns, table: AnswerTable, event: bool) -> Columns:
     """The columns that a command reads: the choices, or the confidence and the correctness."""
     label = columns.label if columns.label in table.columns else None
     if any(name for _, name in score_options(columns)):
-        own = "correct" if columns.confidence or columns.prob == "confidence" else "label"
-        return replace(columns, label=label or (own if own in table.columns else "correct"))
+        outcome = "correct" if columns.confidence or columns.prob == "confidence" else "label"
+        return replace(columns, label=label or (outcome if outcome in table.columns else "correct"))
     if table.classes is not None and label in (None, "label"):
         return replace(columns, label="label", probs="p_*")
     return replace(columns, label="correct", **{"prob" if event else "confidence": "confidence"})

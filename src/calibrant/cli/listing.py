@@ -31,11 +31,11 @@ def run(name: str | None, use_case: str | None, as_json: bool) -> None:
     if name is not None and use_case is not None:
         raise ArgumentError("NAME", "cannot be combined with --for", "give either NAME or --for")
     if use_case is not None:
-        chosen = recommend(use_case)
+        recommended = recommend(use_case)
         if as_json:
-            print_json(chosen.to_dict())
+            print_json(recommended.to_dict())
         else:
-            print_lines(repr(chosen).split("\n"))
+            print_lines(repr(recommended).split("\n"))
     elif name is not None:
         metric = metric_named(name, "NAME")
         if as_json:
@@ -66,7 +66,7 @@ def describe(metric: Metric) -> list[str]:
         "family": f"{metric.info.family}, {metric.info.subfamily}",
         "also called": ", ".join(metric.info.names),
         "lens": metric.lens,
-        "options": ", ".join(f"{word}={value!r}" for word, value in metric.options.items()),
+        "options": ", ".join(f"{keyword}={value!r}" for keyword, value in metric.options.items()),
         "proper": metric.proper,
         "direction": "" if metric.sides is None else f"{metric.sides[0]} above the ideal, {metric.sides[1]} below",
         "tests": ", ".join(metric.tests),
@@ -82,4 +82,4 @@ def describe(metric: Metric) -> list[str]:
         "certainty": metric.info.certainty,
         "reference": metric.reference,
     }
-    return [f"{metric.id}: {metric.name}", *(f"  {word + ':':<12} {text}" for word, text in facts.items() if text)]
+    return [f"{metric.id}: {metric.name}", *(f"  {name + ':':<12} {text}" for name, text in facts.items() if text)]

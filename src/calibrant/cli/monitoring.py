@@ -55,11 +55,11 @@ def prune(store: str, keep: str | None, dry_run: bool, as_json: bool) -> None:
     opened = Monitor.open(store)
     if keep is None and opened.settings.keep is None:
         raise ArgumentError("--keep", "is required, since none was given to init", "for example --keep 90d")
-    done = opened.prune(keep, dry_run=dry_run)
+    pruned = opened.prune(keep, dry_run=dry_run)
     if as_json:
-        print_json(done.to_dict())
+        print_json(pruned.to_dict())
     else:
-        print_lines([repr(done)])
+        print_lines([repr(pruned)])
 
 
 @options.command("status")
@@ -125,8 +125,8 @@ def report(store: str, out: str, title: str | None, last: int, group: str | None
 
     opened = Monitor.open(store)
     state = _status(opened, last, group)
-    written = write_timeline(out, state, title=title or opened.name)
-    print_lines([state.verdict, f"Wrote {written}."])
+    path = write_timeline(out, state, title=title or opened.name)
+    print_lines([state.verdict, f"Wrote {path}."])
 
 
 @options.command("check")
@@ -199,25 +199,25 @@ def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
     return opened.status(last=last, group=names.get(group, group))
 
 
-def finish(done: Update, fail_on: str, as_json: bool) -> None:
+def finish(update: Update, fail_on: str, as_json: bool) -> None:
     """Print the result of an addition; exit with 3 if it raised an alarm."""
     if as_json:
-        print_json(done.to_dict())
+        print_json(update.to_dict())
     else:
-        print_lines(lines_of(done))
-    exit_for_alarms(done.alarms, fail_on)
+        print_lines(lines_of(update))
+    exit_for_alarms(update.alarms, fail_on)
 
 
-def lines_of(done: Update) -> list[str]:
+def lines_of(update: Update) -> list[str]:
     """The result of an addition as lines, with its alarms."""
-    known = (f"acknowledged: {alarm!r}" for alarm in done.ongoing)
-    return [*repr(done).split("\n"), *(f"alarm: {alarm!r}" for alarm in done.alarms), *known]
+    ongoing = (f"acknowledged: {alarm!r}" for alarm in update.ongoing)
+    return [*repr(update).split("\n"), *(f"alarm: {alarm!r}" for alarm in update.alarms), *ongoing]
 
 
 def exit_for_alarms(alarms: Iterable[Alarm], fail_on: str) -> None:
     """Exit with 3 if there is an alarm of a kind that matters."""
-    kinds = {alarm.kind for alarm in alarms}
-    if (fail_on == "any" and kinds) or (fail_on == "calibration" and kinds & {"calibration", "change"}):
+    raised_kinds = {alarm.kind for alarm in alarms}
+    if (fail_on == "any" and raised_kinds) or (fail_on == "calibration" and raised_kinds & {"calibration", "change"}):
         raise click.exceptions.Exit(EXIT_ALARM)
 
 

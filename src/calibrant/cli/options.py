@@ -22,26 +22,26 @@ class OnceCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; raise if an option other than a flag is repeated."""
-        given, _, order = self.make_parser(ctx).parse_args(list(args))
+        typed, _, order = self.make_parser(ctx).parse_args(list(args))
         for option in dict.fromkeys(param for param in order if isinstance(param, click.Option)):
             plain_flag = option.is_flag and not option.secondary_opts
             if order.count(option) > 1 and not (option.multiple or option.count or plain_flag):
-                listed = "comma-separated" in (option.help or "").lower()
-                remedy = "give its values as one comma-separated list" if listed else "give it once"
+                is_list = "comma-separated" in (option.help or "").lower()
+                remedy = "give its values as one comma-separated list" if is_list else "give it once"
                 raise click.UsageError(f"{option.opts[0]}: given {order.count(option)} times; {remedy}")
         if not ctx.resilient_parsing and any(param.name == "config" for param in self.params):
-            apply_configuration(ctx, given)
-        rest = super().parse_args(ctx, args)
+            apply_configuration(ctx, typed)
+        remaining = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
             _check_outputs(self.params, ctx.params)
-        return rest
+        return remaining
 
     def make_parser(self, ctx: click.Context) -> Any:
         """A parser that also knows ``--no-NAME`` for each option without a value, which the configuration may have set."""
         parser = super().make_parser(ctx)
-        known = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
+        names = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
         for name, option in configurable_options(self).items():
-            if option.is_bool_flag and not option.secondary_opts and f"--no-{name}" not in known:
+            if option.is_bool_flag and not option.secondary_opts and f"--no-{name}" not in names:
                 parser.add_option(option, [f"--no-{name}"], option.name, "store_const", const=False)
         return parser
 
@@ -57,8 +57,8 @@ class LazyGroup(click.Group):
         Further arguments of `click.Group`.
     """
 
-    def __init__(self, table: Mapping[str, tuple[str, str]], **more: Any) -> None:
-        super().__init__(**more)
+    def __init__(self, table: Mapping[str, tuple[str, str]], **attributes: Any) -> None:
+        super().__init__(**attributes)
         self._table = table
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
@@ -76,10 +76,10 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is called; errors are worded by its options."""
-        name, command, rest = super().resolve_command(ctx, args)
+        name, command, remaining = super().resolve_command(ctx, args)
         if command is not None:
-            running.begin({option for parameter in command.params for option in parameter.opts}, rest)
-        return name, command, rest
+            running.begin({option for parameter in command.params for option in parameter.opts}, remaining)
+        return name, command, remaining
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lines about the commands, without importing them."""
@@ -124,23 +124,23 @@ INPUTS = ("file", "files", "certificate", "calibrator", "validation", "test", "r
 class WrittenOption(click.Option):
     """An option that names an output file, and the kind of file that is written there."""
 
-    def __init__(self, *names: Any, kind: str = "a document", **more: Any) -> None:
-        super().__init__(*names, **more)
+    def __init__(self, *names: Any, kind: str = "a document", **attributes: Any) -> None:
+        super().__init__(*names, **attributes)
         self.kind = kind
 
 
 def _check_outputs(parameters: list[click.Parameter], values: dict[str, Any]) -> None:
     """Raise if an output would replace an input or another output; sketches may be merged into one of them."""
-    read = [values[name] for name in INPUTS if values.get(name)]
-    inputs = [path for value in read for path in (value if isinstance(value, tuple) else (value,))]
+    input_paths = [values[name] for name in INPUTS if values.get(name)]
+    inputs = [path for value in input_paths for path in (value if isinstance(value, tuple) else (value,))]
     outputs: dict[str, str] = {}
     for option in parameters:
         value = values.get(option.name or "")
         if not isinstance(option, WrittenOption) or value in (None, "-"):
             continue
         for path in inputs:
-            both = path != "-" and os.path.exists(path) and os.path.exists(value)
-            if both and not value.endswith(".sketch") and os.path.samefile(path, value):
+            both_exist = path != "-" and os.path.exists(path) and os.path.exists(value)
+            if both_exist and not value.endswith(".sketch") and os.path.samefile(path, value):
                 raise ArgumentError(option.opts[0], f"would overwrite the input {path}", "name another file")
         earlier = next(
             (name for name, path in outputs.items() if os.path.abspath(path) == os.path.abspath(value)), None
@@ -173,7 +173,7 @@ def check_replaceable(option: str, path: str | os.PathLike[str], kind: str) -> N
 
 
 def written_option(
-    name: str, *, folder: bool = False, suffixes: tuple[str, ...] = (), printed: bool = False, **more: Any
+    name: str, *, folder: bool = False, suffixes: tuple[str, ...] = (), printed: bool = False, **attributes: Any
 ) -> Callable[[Command], Command]:
     """An option that names an output file or folder; whether it can be written is checked before the work starts.
 
@@ -192,7 +192,7 @@ def written_option(
         return value
 
     cls = click.Option if folder else WrittenOption
-    return click.option(name, cls=cls, callback=check, metavar="FOLDER" if folder else "FILE", **more)
+    return click.option(name, cls=cls, callback=check, metavar="FOLDER" if folder else "FILE", **attributes)
 
 
 if TYPE_CHECKING:
@@ -302,14 +302,14 @@ def by_option(help: str) -> Callable[[Command], Command]:
 def groups_option(help: str) -> Callable[[Command], Command]:
     """``--by``, groups by columns, quantiles and expressions; repeated, it is a comma-separated list."""
 
-    def joined(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
+    def join_values(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
         return ", ".join(values) or None
 
-    more = (
+    combinations = (
         " A comma-separated list, or several --by, of columns, of quantile groups such as tenure/4, of SQL expressions such as "
         "'age >= 65', and of combinations such as 'sex x tenure/4'."
     )
-    return click.option("--by", metavar="GROUPS", multiple=True, callback=joined, help=help + more)
+    return click.option("--by", metavar="GROUPS", multiple=True, callback=join_values, help=help + combinations)
 
 
 def ood_option(help: str) -> Callable[[Command], Command]:
@@ -322,7 +322,7 @@ def _bins(context: Any, parameter: Any, value: str | None) -> int | str | list[f
     if value is None or value == "levels":
         return value
     try:
-        return [float(part) for part in value.split(",")] if "," in value else int(value)
+        return [float(edge) for edge in value.split(",")] if "," in value else int(value)
     except ValueError:
         raise click.BadParameter(
             f"must be a whole number, edges such as 0,0.3,0.7,1, or levels for one bin per distinct score; got {value!r}"
@@ -333,7 +333,7 @@ def read_pairs(context: Any, option: click.Parameter, texts: tuple[str, ...]) ->
     """Read an option of the form KEY=VALUE that can be repeated."""
     pairs: dict[str, str] = {}
     for text in texts:
-        key, sign, value = (part.strip() for part in text.partition("="))
+        key, sign, value = (side.strip() for side in text.partition("="))
         if not sign or not key:
             raise click.UsageError(f"{option.opts[0]}: {text!r} is not of the form {option.metavar}")
         if key in pairs:

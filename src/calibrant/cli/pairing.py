@@ -43,26 +43,26 @@ def pair_rows(
     if ids is None:
         return on_same_rows(parts)
     name, values = ids
-    first = _rows_by_id(files[0], name, values[0])
+    first_rows = _rows_by_id(files[0], name, values[0])
     rows_of = {}
-    for model, file, own in zip(parts, files, values, strict=True):
-        known = _rows_by_id(file, name, own)
-        alone = next((id for id in own if id not in first), None)
+    for model, file, ids_of_file in zip(parts, files, values, strict=True):
+        row_of_id = _rows_by_id(file, name, ids_of_file)
+        alone = next((id for id in ids_of_file if id not in first_rows), None)
         if alone is not None:
             raise _pairing_error(f"{name} {_short_id(alone)} is in {file} and not in {files[0]}")
-        if len(known) < len(first):
-            alone = next(id for id in first if id not in known)
+        if len(row_of_id) < len(first_rows):
+            alone = next(id for id in first_rows if id not in row_of_id)
             raise _pairing_error(f"{name} {_short_id(alone)} is in {files[0]} and not in {file}")
-        rows_of[model] = np.array([first[id] for id in own], np.int64)
+        rows_of[model] = np.array([first_rows[id] for id in ids_of_file], np.int64)
     together = on_same_rows(parts, rows_of)
-    one, *others = together.values()
-    for other, file in zip(others, files[1:], strict=True):
-        if one.labels is None or other.labels is None or one.classes != other.classes:
+    first_model, *further = together.values()
+    for other, file in zip(further, files[1:], strict=True):
+        if first_model.labels is None or other.labels is None or first_model.classes != other.classes:
             continue  # which the comparison reports
-        differ = np.flatnonzero(one.labels != other.labels)
+        differ = np.flatnonzero(first_model.labels != other.labels)
         if len(differ):
-            kept = one.kept if one.dropped is None else one.dropped.kept
-            row = differ[0] if kept is None else np.flatnonzero(kept)[differ[0]]
+            rows_kept = first_model.kept if first_model.dropped is None else first_model.dropped.kept
+            row = differ[0] if rows_kept is None else np.flatnonzero(rows_kept)[differ[0]]
             raise _pairing_error(f"{name} {_short_id(values[0][row])} has different labels in {files[0]} and {file}")
     return together
 
@@ -98,8 +98,8 @@ def _ids(sources: Sequence[Source], column: str | None) -> tuple[str, list[list[
                 stack.enter_context(open_rows(paths, source.file, kind, where=source.where, table=source.table))
             )
         if column is None:
-            known = [{name.lower() for name in rows.names} for rows in opened]
-            column = next((name for name in ID_NAMES if all(name in names for names in known)), None)
+            names_of_files = [{name.lower() for name in rows.names} for rows in opened]
+            column = next((name for name in ID_NAMES if all(name in names for names in names_of_files)), None)
             if column is None:
                 return None
             columns = [next(name for name in rows.names if name.lower() == column) for rows in opened]

@@ -26,13 +26,13 @@ def remember_read(paths: Sequence[str], kind: str, where: str | None) -> None:
 
 def place_of(row: int) -> str:
     """The line of a row, or its number and how rows are counted where the line is unknown."""
-    read = running.files
-    if read is None:
+    files_read = running.files
+    if files_read is None:
         return f"in row {row:,}"
-    line = _line(read, row)
+    line = _line(files_read, row)
     if line is not None:
         return f"on line {line:,}"
-    counted = "counted from 0" if read.where is None else "counted from 0 among those selected by --where"
+    counted = "counted from 0" if files_read.where is None else "counted from 0 among those selected by --where"
     return f"in row {row:,} ({counted})"
 
 
@@ -68,11 +68,11 @@ def _lines_of_records(path: Path, kind: str) -> Iterator[int]:
         dialect = dialect_of(connection, str(path), kind)
     if dialect is None:
         return
-    written, above = dialect
+    sample, above = dialect
     with _open_text(path) as stream:
         line = 1 + sum(1 for _ in islice(stream, above))
         # A quoted field is recognised at the beginning of a line.
-        reader = csv.reader((text.removeprefix(MARK) for text in stream), **written)
+        reader = csv.reader((text.removeprefix(MARK) for text in stream), **sample)
         begins, header = line, True
         for fields in reader:
             if fields and not header:  # empty lines are not rows

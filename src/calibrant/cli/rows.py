@@ -60,7 +60,7 @@ def on_disk(file: str) -> Iterator[list[str]]:
 def _is_spreadsheet(head: bytes) -> bool:
     """Whether a file begins as those of Excel, LibreOffice and openpyxl do."""
     return head.startswith(b"PK\x03\x04") and any(
-        part in head[:4096] for part in (b"[Content_Types].xml", b"docProps/", b"_rels/.rels")
+        marker in head[:4096] for marker in (b"[Content_Types].xml", b"docProps/", b"_rels/.rels")
     )
 
 

@@ -26,8 +26,8 @@ class MetricOptions(NamedTuple):
     @property
     def stated(self) -> dict[str, Any]:
         """The options of metrics that were given, by their names."""
-        own = {name: value for name, value in self._asdict().items() if name != "further"}
-        return {name: value for name, value in {**own, **self.further}.items() if value is not None}
+        options = {name: value for name, value in self._asdict().items() if name != "further"}
+        return {name: value for name, value in {**options, **self.further}.items() if value is not None}
 
     def keywords(self) -> dict[str, Any]:
         """Keywords of `evaluate`."""
@@ -46,8 +46,8 @@ class MetricOptions(NamedTuple):
             if dot and metric_named(name, "--option").id != metrics[0].id:
                 raise ArgumentError("--option", f"{name} is not evaluated", f"the metric is {metrics[0].id}")
             if option not in metrics[0].options:
-                known = ", ".join(metrics[0].options) or "none"
-                raise ArgumentError("--option", f"{metrics[0].id} has no {option!r}", f"the options are {known}")
+                accepted = ", ".join(metrics[0].options) or "none"
+                raise ArgumentError("--option", f"{metrics[0].id} has no {option!r}", f"the options are {accepted}")
             options[option] = value
         return options
 

@@ -54,27 +54,27 @@ class Source:
         """Take the options of a source from those of a command."""
         event = "confidence" not in options
         columns = {name: options.pop(name) for name in Columns.__dataclass_fields__ if name in options}
-        own = {name: options.pop(name) for name in cls.__dataclass_fields__ if name in options}
-        return cls(file, Columns(**columns), event=event, **own)
+        settings = {name: options.pop(name) for name in cls.__dataclass_fields__ if name in options}
+        return cls(file, Columns(**columns), event=event, **settings)
 
     @property
     def given(self) -> dict[str, Any]:
         """The options that were given, by parameter."""
-        own = {
+        settings = {
             name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("file", "columns", "event")
         }
-        return {name: value for name, value in {**vars(self.columns), **own}.items() if value}
+        return {name: value for name, value in {**vars(self.columns), **settings}.items() if value}
 
     def read(self) -> Predictions:
         """The predictions in the file."""
         return self.read_each([self.columns])[0]
 
-    def read_each(self, several: list[Columns]) -> list[Predictions]:
+    def read_each(self, choices: list[Columns]) -> list[Predictions]:
         """The predictions of each choice of columns of the same rows, with the classes in the order of the first."""
-        parts = _load(self, several)
-        _order_classes(parts, named=self.classes is not None)
+        arguments = _load(self, choices)
+        _order_classes(arguments, is_named=self.classes is not None)
         results = []
-        for index, keywords in enumerate(parts):
+        for index, keywords in enumerate(arguments):
             by_place, label = keywords.pop("by_place"), keywords.pop("label_name")
             if by_place and not index and self.classes is None and self.pos_label is None:
                 note_positive(keywords["classes"])
@@ -96,46 +96,41 @@ class Source:
         ):
             columns = match_columns(rows.names, [name.strip() for name in names.split(",")], "--features")
             arrays = read_features(rows, list(dict.fromkeys(columns)))
-        kept = slice(None) if data.dropped is None else data.dropped.kept
-        return {name: values[kept] for name, values in arrays.items()}
+        rows_kept = slice(None) if data.dropped is None else data.dropped.kept
+        return {name: values[rows_kept] for name, values in arrays.items()}
 
 
-def _load(source: Source, several: list[Columns]) -> list[dict[str, Any]]:
+def _load(source: Source, choices: list[Columns]) -> list[dict[str, Any]]:
     """Arguments for `Predictions` for each choice of columns.
 
     Rows with missing values raise an error or, with ``--drop-missing``, are dropped for all choices; names of classes are not missing
     labels even if one is called NA.
     """
-    with open_source(source.file, several, source.format, source.event) as (paths, several, kind):
-        read = [
-            read_columns(
-                replace(source, columns=columns),
-                paths,
-                kind,
-                partial(_wanted_columns, columns),
-            )
-            for columns in several
+    with open_source(source.file, choices, source.format, source.event) as (paths, choices, kind):
+        reads = [
+            read_columns(replace(source, columns=columns), paths, kind, partial(_wanted_columns, columns))
+            for columns in choices
         ]
     roles: list[dict[str, str]] = []  # the arguments that columns are read for
-    for own, columns in zip(read, several, strict=True):
-        label, *others = _wanted_columns(columns, own.existing)
+    for read, columns in zip(reads, choices, strict=True):
+        label, *others = _wanted_columns(columns, read.existing)
         special = {columns.weight: "sample_weight", columns.counts: "counts"}
-        parts = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
-        factors = [factor_key(factor) for each in own.by for factor in each]
-        roles.append(parts | {factor: "groups" for factor in factors if factor not in parts})
-    known = {name.strip() for name in [*(source.classes or "").split(","), source.pos_label or ""]}
-    for columns, parts in zip(several, roles, strict=True):
-        scores = [name for name, argument in parts.items() if argument == "y_prob"]
-        known |= {str(name) for name in class_names(scores, columns.probs or columns.logits or "") or ()}
-    together = {name: values for own in read for name, values in own.arrays.items()}
-    used = {name: argument for parts in roles for name, argument in parts.items()}
-    together, dropped = complete(together, used, drop=source.drop_missing, known=known)
+        arguments = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
+        factors = [factor_key(factor) for each in read.by for factor in each]
+        roles.append(arguments | {factor: "groups" for factor in factors if factor not in arguments})
+    class_texts = {name.strip() for name in [*(source.classes or "").split(","), source.pos_label or ""]}
+    for columns, arguments in zip(choices, roles, strict=True):
+        scores = [name for name, argument in arguments.items() if argument == "y_prob"]
+        class_texts |= {str(name) for name in class_names(scores, columns.probs or columns.logits or "") or ()}
+    arrays_of_all = {name: values for read in reads for name, values in read.arrays.items()}
+    role_of = {name: argument for arguments in roles for name, argument in arguments.items()}
+    arrays_of_all, dropped = complete(arrays_of_all, role_of, drop=source.drop_missing, known=class_texts)
     results = []
-    for own, columns in zip(read, several, strict=True):
-        arrays = {name: together[name] for name in own.arrays}
+    for read, columns in zip(reads, choices, strict=True):
+        arrays = {name: arrays_of_all[name] for name in read.arrays}
         if kind in PRINTED:
-            name_groups(arrays, own.by)
-        keywords = _from_arrays(own._replace(arrays=arrays), columns)
+            name_groups(arrays, read.by)
+        keywords = _from_arrays(read._replace(arrays=arrays), columns)
         results.append(keywords if dropped is None else {**keywords, "missing": dropped})
     return results
 
@@ -177,11 +172,11 @@ def complete(
     for name, argument in roles.items():
         mask = missing_rows(arrays[name], texts=argument not in ("y_true", "groups", "by"))
         if argument == "y_true":
-            absent = missing_labels(arrays[name], mask, known)
-            texts = _distinct_texts(arrays[name][~absent])
-            plain = texts and (as_booleans(texts) is not None or _are_numbers(names_as_written(texts).values()))
+            is_missing = missing_labels(arrays[name], mask, known)
+            texts = _distinct_texts(arrays[name][~is_missing])
+            has_values = texts and (as_booleans(texts) is not None or _are_numbers(names_as_written(texts).values()))
             # Without the option, a text such as NA may be a class, unless the other labels are numbers or yes and no.
-            mask = absent if drop or plain else mask
+            mask = is_missing if drop or has_values else mask
         if mask.any():
             missing[name] = (argument, mask)
     masks = [mask for _, mask in missing.values()]
@@ -190,13 +185,15 @@ def complete(
     if not drop:
         raise missing_error(missing)
     dropped = drop_rows(missing, applied=True)
-    kept = {name: values[dropped.kept] if len(values) == dropped.rows else values for name, values in arrays.items()}
+    complete_rows = {
+        name: values[dropped.kept] if len(values) == dropped.rows else values for name, values in arrays.items()
+    }
     for name, (argument, _) in missing.items():
         read_as: Any = {"groups": np.asarray, "by": np.asarray, "y_true": named_as_written}.get(
             argument, numbers_of_text
         )
-        kept[name] = read_as(np.ma.getdata(kept[name]))
-    return kept, dropped
+        complete_rows[name] = read_as(np.ma.getdata(complete_rows[name]))
+    return complete_rows, dropped
 
 
 def read_columns(source: Source, paths: list[str], kind: str, choose: Callable[[list[str]], list[str]]) -> _Read:
@@ -205,10 +202,10 @@ def read_columns(source: Source, paths: list[str], kind: str, choose: Callable[[
     with open_rows(paths, source.file, kind, where=source.where, table=source.table) as rows:
         rows = with_expressions(rows, columns)
         by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
-        named = list(dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column"))
-        wanted = dict.fromkeys(choose(rows.names))
-        label = next(iter(wanted))
-        arrays = rows.fetch([name for name in wanted if name not in named], named)
+        group_columns = list(dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column"))
+        columns_read = dict.fromkeys(choose(rows.names))
+        label = next(iter(columns_read))
+        arrays = rows.fetch([name for name in columns_read if name not in group_columns], group_columns)
         groups = typed_groups(by, rows)
     if len(arrays[label]) == 0:
         raise rows.no_rows()
@@ -222,11 +219,11 @@ def typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
     factors = list(dict.fromkeys(factor for each in by for factor in each if factor.kind != "column"))
     if not factors:
         return {}
-    used = [factor.column for factor in factors if factor.kind != "expression"]
+    columns = [factor.column for factor in factors if factor.kind != "expression"]
     for factor in factors:
         if factor.kind == "expression":
-            used += check_expression(rows.connection, factor.column, "--by")
-    return values_of_expressions(rows.connection, rows.typed_table(used)[0], factors, rows.names, "--by")
+            columns += check_expression(rows.connection, factor.column, "--by")
+    return values_of_expressions(rows.connection, rows.typed_table(columns)[0], factors, rows.names, "--by")
 
 
 def _wanted_columns(columns: Columns, existing: list[str]) -> list[str]:
@@ -265,7 +262,12 @@ def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
                 keywords["classes"] = ColumnNames(classes)
                 keywords["by_place"] = len(classes) == 2
     elif columns.confidence:
-        keywords["y_true"] = _truth_values(arrays[label])
+        # Words for correct and incorrect.
+        texts = _distinct_texts(arrays[label])
+        truth = {text: value for text in texts for value in as_booleans([text]) or ()}
+        truth |= {text: text.lower() == "right" for text in texts if text.lower() in ("right", "wrong")}
+        if truth and len(truth) == len(texts):
+            keywords["y_true"] = np.array([truth[value] for value in arrays[label]])
     for keyword, option, name in (
         ("sample_weight", "--weight", columns.weight),
         ("counts", "--counts", columns.counts),
@@ -280,36 +282,40 @@ def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
 def named_classes(keywords: dict[str, Any], classes: str | None, pos_label: str | None) -> dict[str, Any]:
     """Apply ``--classes`` and ``--pos-label`` to what was read from a file; of two columns, that of the positive class is last."""
     several = getattr(keywords["y_prob"], "ndim", 2) == 2
-    own = list(keywords.get("classes", ())) if several else []
+    file_classes = list(keywords.get("classes", ())) if several else []
     if classes is not None:
         names = like_labels([name.strip() for name in classes.split(",")], keywords["y_true"])
-        if len(own) == 2 and [str(name) for name in names] == [str(name) for name in reversed(own)]:
+        if len(file_classes) == 2 and [str(name) for name in names] == [str(name) for name in reversed(file_classes)]:
             keywords["y_prob"] = keywords["y_prob"][:, ::-1]
-            own = names
-        check_class_order(names, own, "--classes")
-        keywords["classes"] = own = names
+            file_classes = names
+        check_class_order(names, file_classes, "--classes")
+        keywords["classes"] = file_classes = names
     if pos_label is not None:
         positive = like_labels([pos_label], keywords["y_true"])[0]
-        if len(own) != 2:
+        if len(file_classes) != 2:
             return {**keywords, "pos_label": positive}
-        if positive not in own:
-            raise ArgumentError("--pos-label", f"must be one of the classes {own[0]}, {own[1]}; got {positive!r}")
-        if positive == own[0]:
-            keywords |= {"y_prob": keywords["y_prob"][:, ::-1], "classes": own[::-1]}
+        if positive not in file_classes:
+            raise ArgumentError(
+                "--pos-label", f"must be one of the classes {file_classes[0]}, {file_classes[1]}; got {positive!r}"
+            )
+        if positive == file_classes[0]:
+            keywords |= {"y_prob": keywords["y_prob"][:, ::-1], "classes": file_classes[::-1]}
     return keywords
 
 
-def _order_classes(parts: list[dict[str, Any]], *, named: bool) -> None:
-    """Bring the columns of all models into the order of the classes of the first; `named` if an option names the classes."""
-    first = parts[0].get("classes")
-    for part in parts[1:]:
-        own = part.get("classes")
-        if own == first:
+def _order_classes(arguments: list[dict[str, Any]], *, is_named: bool) -> None:
+    """Bring the columns of all models into the order of the classes of the first; `is_named` if an option names the classes."""
+    first = arguments[0].get("classes")
+    for model in arguments[1:]:
+        own_classes = model.get("classes")
+        if own_classes == first:
             continue
-        if own is not None and first is not None and set(own) == set(first):
-            part |= {"y_prob": part["y_prob"][:, [own.index(name) for name in first]], "classes": first}
-        elif not named:
-            raise ArgumentError("--models", f"the models have different classes: {first} and {own}", "use --classes")
+        if own_classes is not None and first is not None and set(own_classes) == set(first):
+            model |= {"y_prob": model["y_prob"][:, [own_classes.index(name) for name in first]], "classes": first}
+        elif not is_named:
+            raise ArgumentError(
+                "--models", f"the models have different classes: {first} and {own_classes}", "use --classes"
+            )
 
 
 def like_labels(names: list[str], labels: Any) -> list[Any]:
@@ -356,25 +362,25 @@ def label_classes(labels: Any, of_columns: list[Any] | None) -> tuple[Any, list[
     """
     if labels.dtype.kind == "b" and of_columns is not None and any(isinstance(name, str) for name in of_columns):
         return labels, as_booleans(of_columns)
-    seen = _distinct_texts(labels)
-    if not seen or (of_columns is not None and set(seen) <= set(of_columns)):
+    texts = _distinct_texts(labels)
+    if not texts or (of_columns is not None and set(texts) <= set(of_columns)):
         return labels, of_columns
-    truth = as_booleans(seen)
+    truth = as_booleans(texts)
     if truth is None:
-        positive = positive_of(seen) if of_columns is None else None
-        return labels, of_columns if positive is None else [seen[1 - positive], seen[positive]]
-    turned = [False, True] if of_columns is None else as_booleans(of_columns)
+        positive = positive_of(texts) if of_columns is None else None
+        return labels, of_columns if positive is None else [texts[1 - positive], texts[positive]]
+    column_truth = [False, True] if of_columns is None else as_booleans(of_columns)
     numbered = of_columns is not None and all(isinstance(name, int) for name in of_columns)
-    several = len(set(truth)) < len(seen)
-    if several and not {name.lower() for name in seen} <= {"true", "false"}:  # such as 0, 1 and true
+    several = len(set(truth)) < len(texts)
+    if several and not {name.lower() for name in texts} <= {"true", "false"}:  # such as 0, 1 and true
         return labels, of_columns
     if numbered or several:  # the columns have other names, or the labels differ in capitals
-        meant = dict(zip(seen, truth, strict=True))
-        return np.array([meant[label] for label in labels]), of_columns if numbered else turned
-    spelled = dict(zip(truth, seen, strict=True))
-    names = of_columns or [opposite_of(seen[0]) or f"not {seen[0]}"] * 2
-    return labels, of_columns if turned is None else [
-        spelled.get(v, str(n)) for v, n in zip(turned, names, strict=True)
+        truth_of = dict(zip(texts, truth, strict=True))
+        return np.array([truth_of[label] for label in labels]), of_columns if numbered else column_truth
+    text_of = dict(zip(truth, texts, strict=True))
+    names = of_columns or [opposite_of(texts[0]) or f"not {texts[0]}"] * 2
+    return labels, of_columns if column_truth is None else [
+        text_of.get(v, str(n)) for v, n in zip(column_truth, names, strict=True)
     ]
 
 
@@ -385,16 +391,8 @@ def _distinct_texts(labels: Any) -> list[str]:
     labels = np.asarray(labels)  # .flat of a masked array without masked entries fails for text
     if len(labels) and isinstance(labels.flat[0], (list, np.ndarray)):  # a column of lists
         return []
-    seen = set(labels.tolist())
-    return sorted(seen) if all(isinstance(label, str) for label in seen) else []
-
-
-def _truth_values(labels: Any) -> Any:
-    """Convert words for correct and incorrect to Booleans; return other labels unchanged."""
-    truth = {seen: value for seen in _distinct_texts(labels) for value in as_booleans([seen]) or ()}
-    truth |= {seen: seen.lower() == "right" for seen in _distinct_texts(labels) if seen.lower() in ("right", "wrong")}
-    known = truth and len(truth) == len(_distinct_texts(labels))
-    return np.array([truth[label] for label in labels]) if known else labels
+    distinct = set(labels.tolist())
+    return sorted(distinct) if all(isinstance(label, str) for label in distinct) else []
 
 
 def named_as_written(values: Any) -> Any:
@@ -411,18 +409,18 @@ def _are_numbers(names: Any) -> bool:
 
 def with_logits(columns: Columns, existing: Sequence[str]) -> Columns:
     """The scores are a column called logits where no option names others and there are no probabilities."""
-    named = any(name for _, name in score_options(columns))
-    usual = any(name.lower() in PROB_NAMES or name.lower().startswith(PROB_PREFIXES[:-1]) for name in existing)
-    return columns if named or usual or "logits" not in existing else replace(columns, logits="logits")
+    is_named = any(name for _, name in score_options(columns))
+    has_probs = any(name.lower() in PROB_NAMES or name.lower().startswith(PROB_PREFIXES[:-1]) for name in existing)
+    return columns if is_named or has_probs or "logits" not in existing else replace(columns, logits="logits")
 
 
-def stack_columns(parts: list[Any]) -> Any:
+def stack_columns(columns: list[Any]) -> Any:
     """Columns as one array."""
-    if len(parts) == 1:
-        return parts[0]
-    if any(np.ma.is_masked(part) for part in parts):
-        return np.ma.column_stack(parts)
-    return np.column_stack([np.asarray(part) for part in parts])
+    if len(columns) == 1:
+        return columns[0]
+    if any(np.ma.is_masked(column) for column in columns):
+        return np.ma.column_stack(columns)
+    return np.column_stack([np.asarray(column) for column in columns])
 
 
 def is_expression(text: str | None) -> bool:
@@ -443,12 +441,12 @@ def with_expressions(rows: Rows, columns: Columns) -> Rows:
 
 def _equality(text: str, names: list[str]) -> str | None:
     """Whether two columns are equal as numbers, or else as texts without surrounding space; None for other expressions."""
-    known = {name.lower(): name for name in names} | {name: name for name in names}  # SQL ignores case, too
-    sides = [side.strip().strip('"') for side in re.split(r"==?", text)]
-    sides = [known.get(side, known.get(side.lower(), "")) for side in sides]
-    if len(sides) != 2 or not all(sides):
+    column_of = {name.lower(): name for name in names} | {name: name for name in names}  # SQL ignores case, too
+    operands = [operand.strip().strip('"') for operand in re.split(r"==?", text)]
+    operands = [column_of.get(operand, column_of.get(operand.lower(), "")) for operand in operands]
+    if len(operands) != 2 or not all(operands):
         return None
-    left, right = map(quoted, sides)
+    left, right = map(quoted, operands)
     numbers = f"TRY_CAST({left} AS DOUBLE) = TRY_CAST({right} AS DOUBLE)"
     # Doubles do not distinguish integers of more than 15 digits.
     integers = f"TRY_CAST({left} AS HUGEINT) = TRY_CAST({right} AS HUGEINT)"

@@ -137,9 +137,9 @@ def _merge_sketches(files: tuple[str, ...], source: Source) -> Sketches:
     option = next((name for name in source.given if not is_configured(name)), None)
     if option is not None:
         raise ArgumentError(_option(option), f"applies to rows, and {files[0]} is a sketch", "give it to scan")
-    first, *others = paths_of(files)
+    first, *further_files = paths_of(files)
     total = Sketches.read(first)
-    for file in others:
+    for file in further_files:
         try:
             total = total.merge(Sketches.read(file))
         except LensError as error:
@@ -153,8 +153,8 @@ def _option(name: str) -> str:
 
 def class_list(names: str) -> list[Any]:
     """Comma-separated names of classes; numbers if all of them are."""
-    parts = [name.strip() for name in names.split(",")]
-    return [int(name) for name in parts] if all(name.lstrip("-").isdigit() for name in parts) else parts
+    items = [name.strip() for name in names.split(",")]
+    return [int(name) for name in items] if all(name.lstrip("-").isdigit() for name in items) else items
 
 
 def _merge_cells(files: tuple[str, ...], source: Source) -> Sketches:

@@ -60,31 +60,33 @@ def run(file: str, *, time: str, event: str, as_json: bool, **options: Any) -> b
     conditions = gates.conditions(lambda name: measure_named(name, NAMES), "calibration_slope < 0.8")
     arrays, by, dropped = _load(source, time, event)
     keywords: dict[str, Any] = {**options, **draws.keywords()}
-    whole = survival_summary(**arrays, **keywords)
+    summary = survival_summary(**arrays, **keywords)
     groups: dict[str, SurvivalSummary] = {}
     undefined: dict[str, str] = {}
     for name, rows in _groups(by):
         try:
-            groups[str(name)] = survival_summary(**{word: values[rows] for word, values in arrays.items()}, **keywords)
+            groups[str(name)] = survival_summary(
+                **{argument: values[rows] for argument, values in arrays.items()}, **keywords
+            )
         except UndefinedMetricError as error:
             undefined[str(name)] = in_options(error)
-    plain = {name: part.to_dict() for name, part in groups.items()}
-    places = places_of({**whole.to_dict(), "groups": plain})
+    by_group = {name: group_summary.to_dict() for name, group_summary in groups.items()}
+    places = places_of({**summary.to_dict(), "groups": by_group})
     places += [Place(name, {measure: {"reason": why} for measure in NAMES}) for name, why in undefined.items()]
     checked = check(conditions, places, source.columns.by)
     noted = [] if dropped is None else [str(dropped)]
 
     def show_all() -> None:
         print_lines(noted)
-        show(whole)
+        show(summary)
         column = f"{source.columns.by} = " if by is not None and by.plain else ""
-        for name, part in groups.items():
+        for name, group_summary in groups.items():
             print_lines(["", f"{column}{name}"])
-            show(part)
+            show(group_summary)
         print_lines([f"{column}{name}: {why}" for name, why in undefined.items()])
 
-    content = {"file": file, **whole.to_dict(), **({} if dropped is None else {"missing_values": dropped.to_dict()})}
-    content |= {} if by is None else {"groups": plain | {name: {"error": why} for name, why in undefined.items()}}
+    content = {"file": file, **summary.to_dict(), **({} if dropped is None else {"missing_values": dropped.to_dict()})}
+    content |= {} if by is None else {"groups": by_group | {name: {"error": why} for name, why in undefined.items()}}
     title = f"calibrant survival {named_file(file)}"
     return gates.conclude(checked, title, content if as_json else show_all)
 
@@ -116,15 +118,15 @@ def _load(source: Source, time: str, event: str) -> tuple[dict[str, Any], GroupC
     with on_disk(source.file) as paths:
         kind = kind_of_all(paths, source.format)
         read = read_columns(source, paths, kind, choose)
-    named = _columns_by_argument(read.existing, source.columns, time, event)
-    every = list(dict.fromkeys(factor for each in read.by for factor in each))
-    roles = {name: word for word, name in named.items()}
-    roles |= {factor_key(factor): "by" for factor in every}
+    columns = _columns_by_argument(read.existing, source.columns, time, event)
+    factors = list(dict.fromkeys(factor for each in read.by for factor in each))
+    roles = {name: keyword for keyword, name in columns.items()}
+    roles |= {factor_key(factor): "by" for factor in factors}
     arrays, dropped = complete({name: read.arrays[name] for name in roles}, roles, drop=source.drop_missing)
     if kind in PRINTED:
         name_groups(arrays, read.by)
-    groups = GroupColumns(read.by, {factor: arrays[factor_key(factor)] for factor in every}) if read.by else None
-    return {word: arrays[name] for word, name in named.items()}, groups, dropped
+    groups = GroupColumns(read.by, {factor: arrays[factor_key(factor)] for factor in factors}) if read.by else None
+    return {keyword: arrays[name] for keyword, name in columns.items()}, groups, dropped
 
 
 def _columns_by_argument(existing: list[str], columns: Columns, time: str, event: str) -> dict[str, str]:
@@ -138,9 +140,9 @@ def _columns_by_argument(existing: list[str], columns: Columns, time: str, event
         raise ColumnError("--prob", "no column has a common name for risks", remedy)
     options = {"y_prob": ("--prob", prob), "time": ("--time", time), "event": ("--event", event)}
     options |= {"sample_weight": ("--weight", columns.weight)} if columns.weight else {}
-    named = {word: match_columns(existing, [name], option)[0] for word, (option, name) in options.items()}
-    used = [*named.values(), *plain_columns(columns.by, existing, "--by")]
-    twice = next((name for name in named.values() if used.count(name) > 1), None)
-    if twice is not None:
-        raise ColumnError(twice, "the column is named for two purposes", "name different columns")
-    return named
+    columns_of = {keyword: match_columns(existing, [name], option)[0] for keyword, (option, name) in options.items()}
+    columns_used = [*columns_of.values(), *plain_columns(columns.by, existing, "--by")]
+    repeated = next((name for name in columns_of.values() if columns_used.count(name) > 1), None)
+    if repeated is not None:
+        raise ColumnError(repeated, "the column is named for two purposes", "name different columns")
+    return columns_of

@@ -108,16 +108,16 @@ class Table:
             scores = sorted(scores, key=self.names.index)
             columns = [columns[self.scores.index(name)] for name in scores]
         names = [name + CALIBRATED for name in scores]
-        taken = {name.lower() for name in self.names}
+        existing = {name.lower() for name in self.names}
         for name in names:
-            if name.lower() in taken:
+            if name.lower() in existing:
                 raise ColumnError(name, "the file already has this column", "remove it, or name other columns")
         added = {f"c{index}": np.array(column, np.float64) for index, column in enumerate(columns)}
         if len(names) == len(columns):
             new = ", ".join(f"{c} AS {quoted(name)}" for c, name in zip(added, names, strict=True))
         else:  # one column holds a list
             new = f"[{', '.join(added)}] AS {quoted(names[0])}"
-        query = self._joined(added, new, typed="parquet" in target)
+        query = self._query_with_columns(added, new, typed="parquet" in target)
         with atomic_file(out) as stream:  # its name is that of the temporary file
             try:
                 self.rows.connection.execute(
@@ -127,7 +127,7 @@ class Table:
                 raise FileError(out, f"cannot be written: {first_line(error)}", "choose another format") from error
         return Path(out)
 
-    def _joined(self, added: dict[str, Any], new: str, *, typed: bool) -> str:
+    def _query_with_columns(self, added: dict[str, Any], new: str, *, typed: bool) -> str:
         """A query for all columns and the new ones; columns of text files keep their text, unless `typed` and a type is lossless."""
         rows, connection = self.rows, self.rows.connection
         if not rows.printed or self.source is None:
@@ -138,8 +138,8 @@ class Table:
         connection.register("rows_added", {NUMBER: np.array(numbers, np.int64), **added})
         # An empty field is missing, two quotes are an empty text.
         options = () if rows.kind == "json" else ("allow_quoted_nulls = false",)
-        written = number_rows(read_call(connection, rows.kind, rows.paths, *options), NUMBER)
-        connection.execute(f"CREATE TEMP TABLE rows_text AS FROM {written} SEMI JOIN rows_read USING ({number})")
+        file_rows = number_rows(read_call(connection, rows.kind, rows.paths, *options), NUMBER)
+        connection.execute(f"CREATE TEMP TABLE rows_text AS FROM {file_rows} SEMI JOIN rows_read USING ({number})")
         source = replace(self.source, sql="rows_text")
         types = source.value_types(source.names) if typed else {}
         values = {name: text_value(name, type) for name, type in types.items()}
@@ -148,8 +148,8 @@ class Table:
                 name: f"to_json({value})" if types[name].endswith("]") else f"CAST({value} AS VARCHAR)"
                 for name, value in values.items()
             }
-            same = [f"bool_and({sql} IS NOT DISTINCT FROM {quoted(name)})" for name, sql in texts.items()]
-            equal = connection.execute(f"SELECT {', '.join(same)} FROM rows_text").fetchone()  # noqa: S608 - quoted
+            equalities = [f"bool_and({sql} IS NOT DISTINCT FROM {quoted(name)})" for name, sql in texts.items()]
+            equal = connection.execute(f"SELECT {', '.join(equalities)} FROM rows_text").fetchone()  # noqa: S608 - quoted
             lossless = {name for name, each in zip(types, equal, strict=True) if each or name in self.scores}
             values = {name: value for name, value in values.items() if name in lossless}
         columns = ", ".join(f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in source.names)
@@ -165,35 +165,35 @@ def open_table(source: Source, *, to_write: bool = False, label_required: bool =
     file, where = source.file, source.where
     with open_source(file, [source.columns], source.format, event=True) as (paths, (columns,), kind):
         numbered = NUMBER if to_write and kind in PRINTED else None
-        with open_rows(paths, file, kind, where=where, table=source.table, numbered=numbered) as every:
-            columns = with_logits(columns, every.names)
-            rows = _with_expressions(every, columns, with_label=not to_write, label_required=label_required)
+        with open_rows(paths, file, kind, where=where, table=source.table, numbered=numbered) as file_rows:
+            columns = with_logits(columns, file_rows.names)
+            rows = _with_expressions(file_rows, columns, with_label=not to_write, label_required=label_required)
             scores = _scores(rows.names, columns, label_required)
-            used = [*scores, *([] if numbered is None else [NUMBER])] if to_write else rows.names
+            columns_used = [*scores, *([] if numbered is None else [NUMBER])] if to_write else rows.names
             connection = rows.connection
             if to_write:  # all columns are read once more, for writing, and are not held in memory
-                listed = ", ".join(map(quoted, every.names))
-                connection.execute(f"CREATE TEMP VIEW rows_all AS SELECT {listed} FROM {every.sql}")  # noqa: S608
+                select_list = ", ".join(map(quoted, file_rows.names))
+                connection.execute(f"CREATE TEMP VIEW rows_all AS SELECT {select_list} FROM {file_rows.sql}")  # noqa: S608
                 connection.execute("CREATE TEMP VIEW rows_kept AS SELECT * FROM rows_all")
-            listed = ", ".join(map(quoted, used))
-            connection.execute(f"CREATE TEMP TABLE rows_read AS SELECT {listed} FROM {rows.sql}")  # noqa: S608
+            select_list = ", ".join(map(quoted, columns_used))
+            connection.execute(f"CREATE TEMP TABLE rows_read AS SELECT {select_list} FROM {rows.sql}")  # noqa: S608
             if connection.execute("SELECT count(*) FROM rows_read").fetchall() == [(0,)]:
                 raise rows.no_rows()
-            pattern, source_rows = columns.probs or columns.logits or "", every if to_write else None
+            pattern, source_rows = columns.probs or columns.logits or "", file_rows if to_write else None
             yield Table(replace(rows, sql="rows_read"), scores, columns.logits is not None, pattern, source_rows)
 
 
 def _with_expressions(rows: Rows, columns: Columns, *, with_label: bool, label_required: bool) -> Rows:
     """The rows with the columns of expressions; a label that is not required may refer to columns that are not there yet."""
-    without = replace(columns, label=None)
+    unlabelled = replace(columns, label=None)
     if not with_label:
-        return with_expressions(rows, without)
+        return with_expressions(rows, unlabelled)
     try:
         return with_expressions(rows, columns)
     except CalibrantError as error:
         if label_required or error.argument != "--label":
             raise
-        return with_expressions(rows, without)
+        return with_expressions(rows, unlabelled)
 
 
 def _scores(names: list[str], columns: Columns, label_required: bool) -> list[str]:

@@ -41,11 +41,11 @@ def run(table: str, *, classes: str | None, **options: Any) -> None:
     result, exported as CSV, Parquet or JSON; in Python Sketches.from_cells does. The sketch is the same, bit for bit, as that of the rows.
     """
     prob, probs, confidence, by = (options.pop(name) for name in ("prob", "probs", "confidence", "by"))
-    given = {"--prob": prob, "--probs": probs, "--confidence-column": confidence}
-    named = [option for option, value in given.items() if value]
-    if len(named) != 1:
-        problem = "is required" if not named else f"cannot be combined with {named[0]}"
-        raise ArgumentError(named[1] if named else "--prob", problem, f"give one of {', '.join(given)}")
+    options_of = {"--prob": prob, "--probs": probs, "--confidence-column": confidence}
+    used = [option for option, value in options_of.items() if value]
+    if len(used) != 1:
+        problem = "is required" if not used else f"cannot be combined with {used[0]}"
+        raise ArgumentError(used[1] if used else "--prob", problem, f"give one of {', '.join(options_of)}")
     if by is not None and not by.startswith('"') and re.search(r"\sx\s|,", by):
         problem = f"{by!r} names several columns, and the query reads one"
         raise ArgumentError(

@@ -62,8 +62,8 @@ class OptionWording:
         """The option that gives an argument."""
         if argument in self._options:
             return argument if argument.startswith("-") else argument.upper()  # positional
-        known = (*OPTIONS.get(argument, ()), f"--{argument.replace('_', '-')}")
-        present = [option for option in known if option in self._options]
+        options = (*OPTIONS.get(argument, ()), f"--{argument.replace('_', '-')}")
+        present = [option for option in options if option in self._options]
         return next((option for option in present if option in self._typed), present[0] if present else None)
 
     def render(self, message: CalibrantError | CalibrantWarning) -> str:
@@ -93,12 +93,12 @@ class OptionWording:
     def _remedy(self, remedy: str) -> str:
         """The alternatives without those in Python code or with arguments that the command does not have."""
         in_python = (ASSIGNMENT, CODE, UNAVAILABLE)
-        kept = keep_alternatives(
+        text = keep_alternatives(
             self._translate(remedy), lambda part: not any(pattern.search(part) for pattern in in_python)
         )
-        if kept.startswith("--"):
-            kept = f"use {kept}"
-        return re.sub(r"\bpass (--[-\w]+)( to Predictions)?", r"use \1", kept)
+        if text.startswith("--"):
+            text = f"use {text}"
+        return re.sub(r"\bpass (--[-\w]+)( to Predictions)?", r"use \1", text)
 
 
 def in_options(message: CalibrantError | CalibrantWarning) -> str:

@@ -7,19 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
 
 from ..decision.thresholds import ThresholdChoice, choose_threshold
-from ..errors import (
-    ArgumentError,
-    CalibrantError,
-    InSampleWarning,
-    WeightsNotSupportedError,
-    warn_caller,
-)
+from ..errors import ArgumentError, CalibrantError, InSampleWarning, WeightsNotSupportedError, warn_caller
 from ..evaluation.measure import calibrate_predictions, choose_metrics, evaluate
 from ..evaluation.result import NOT_SIGNIFICANT, Evaluation, Header
 from ..inference.comparison import Comparison, compare
@@ -64,6 +58,28 @@ CHOSEN = (
 SAME_ROWS = "the test data are the validation data, so the results after recalibration are optimistic"
 
 
+class HeldOutThreshold(NamedTuple):
+    """A threshold chosen on validation rows that the calibrator was not fitted on."""
+
+    on_validation: ThresholdChoice | None = None
+    on_test: ThresholdChoice | None = None
+    """The same threshold on the test data."""
+    reason: str = ""
+    """Why there is none; also empty if no rows were held out for it."""
+
+    def sentences(self) -> list[str]:
+        """The threshold and what it accepts of the test data, or why there is none."""
+        if self.on_validation is None:
+            return [f"No threshold: {self.reason}."] if self.reason else []
+        if self.on_validation.threshold is None or self.on_test is None:
+            return [f"No threshold: {self.on_validation.statement.removeprefix('none: ')}."]
+        lines = [f"Threshold {number(self.on_validation.threshold)}: {self.on_validation.statement}."]
+        if not self.on_test.accepted:
+            return [*lines, "It accepts none of the test rows."]
+        accuracy = f"with an accuracy of {percent(1 - self.on_test.risk)}"
+        return [*lines, f"On the test data it accepts {percent(self.on_test.coverage)} of the rows, {accuracy}."]
+
+
 @dataclass(frozen=True)
 class Outcome:
     """All results, before any of them is written."""
@@ -72,33 +88,28 @@ class Outcome:
     held_out: int
     """Number of validation rows held out from fitting."""
     test: Predictions
-    mapped: Predictions
+    recalibrated: Predictions
     """The test data after recalibration."""
-    found: Recalibration
+    recalibration: Recalibration
     before: Evaluation
     after: Evaluation
     changes: tuple[Comparison, ...]
-    chosen: ThresholdChoice | None
-    """On the validation rows held out from fitting."""
-    seen: ThresholdChoice | None
-    """The same threshold on the test data."""
-    without: str
-    """Why there is no threshold; empty if there is one."""
+    threshold: HeldOutThreshold
     same_rows: bool
 
     def sentences(self) -> list[str]:
         """The results in words."""
         rows = rows_in(self.validation)
-        kept = f", {self.held_out:,} for the threshold" if self.held_out else ""
+        held_out = f", {self.held_out:,} for the threshold" if self.held_out else ""
         lines = [
-            f"{rows:,} validation rows ({rows - self.held_out:,} for the calibrator{kept}), {rows_in(self.test):,} test rows."
+            f"{rows:,} validation rows ({rows - self.held_out:,} for the calibrator{held_out}), {rows_in(self.test):,} test rows."
         ]
-        for name, part in (("Validation", self.validation), ("Test", self.test)):
-            lines += [] if part.dropped is None else [f"{name} data: {part.dropped}."]
+        for name, data in (("Validation", self.validation), ("Test", self.test)):
+            lines += [] if data.dropped is None else [f"{name} data: {data.dropped}."]
         if self.same_rows:
             lines.append(f"Warning: {SAME_ROWS}.")
         lines.append(self.choice())
-        if self.found.method == "none":
+        if self.recalibration.method == "none":
             lines.append(f"On the test data: {'; '.join(means_of(self.before.header))}.")
         else:
             lines += [
@@ -106,36 +117,25 @@ class Outcome:
                 for when, evaluation in (("Before", self.before), ("After", self.after))
             ]
             lines += [_describe_change(change) for change in self.changes]
-        return lines + self._threshold()
+        return lines + self.threshold.sentences()
 
     def choice(self) -> str:
         """Which calibrator was selected, or that none was."""
-        if self.found.method == "none":
-            reason = f"no calibration method lowers the cross-validated {self.found.loss} reliably"
+        if self.recalibration.method == "none":
+            reason = f"no calibration method lowers the cross-validated {self.recalibration.loss} reliably"
             return f"The probabilities are unchanged: {reason}."
-        fitted = [candidate for candidate in self.found.candidates if not candidate.reason]
-        return f"Calibrator: {self.found.method}, selected from {len(fitted)} candidates by the cross-validated {self.found.loss}."
-
-    def _threshold(self) -> list[str]:
-        if self.chosen is None:
-            return [f"No threshold: {self.without}."] if self.without else []
-        if self.chosen.threshold is None or self.seen is None:
-            return [f"No threshold: {self.chosen.statement.removeprefix('none: ')}."]
-        lines = [f"Threshold {number(self.chosen.threshold)}: {self.chosen.statement}."]
-        if not self.seen.accepted:
-            return [*lines, "It accepts none of the test rows."]
-        right = f"with an accuracy of {percent(1 - self.seen.risk)}"
-        return [*lines, f"On the test data it accepts {percent(self.seen.coverage)} of the rows, {right}."]
+        fitted = sum(not candidate.reason for candidate in self.recalibration.candidates)
+        return f"Calibrator: {self.recalibration.method}, selected from {fitted} candidates by the cross-validated {self.recalibration.loss}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for metrics.json."""
         return {
-            "recalibration": self.found.to_dict(),
+            "recalibration": self.recalibration.to_dict(),
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
             "changes": [change.to_dict() for change in self.changes],
-            "threshold": None if self.chosen is None else _without_tests(self.chosen),
-            "threshold_on_test": None if self.seen is None else _without_tests(self.seen),
+            "threshold": _without_tests(self.threshold.on_validation),
+            "threshold_on_test": _without_tests(self.threshold.on_test),
             "fitted_on_test_rows": self.same_rows,
             "summary": self.sentences(),
         }
@@ -189,42 +189,41 @@ def run(
     target: dict[str, Any] = {"accuracy": check_fraction(options["accuracy"], "--accuracy", 0.9)}
     target["guarantee"] = check_fraction(options["guarantee"], "--guarantee")
     _check_files(validation, test, out)
-    outcome, described = options["outcome"], {name: options[name] for name in ("outcome", "metadata")}
     settings = Settings(
         metrics=names,
         level=level,
         n_resamples=draws.resamples,
         seed=draws.seed,
         recalibration=False,
+        outcome=options["outcome"],
+        metadata=options["metadata"],
         **target,
-        **described,
     )
-    evaluation: dict[str, Any] = {"metrics": names, "level": level, "outcome": outcome, **draws.keywords()}
+    evaluation: dict[str, Any] = {"metrics": names, "level": level, "outcome": options["outcome"], **draws.keywords()}
     result = _measure(
         _read_choices(replace(source, file=validation)), _read_choices(source), fit, target, evaluation, hold_out
     )
-    method = result.found.method
-    named = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
-    title = f"{named['test']}, {'not recalibrated' if method == 'none' else f'recalibrated ({method})'}"
-    parameters = {**named, **used_configuration(), "calibration method": method}
+    method = result.recalibration.method
+    inputs = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
+    title = f"{inputs['test']}, {'not recalibrated' if method == 'none' else f'recalibrated ({method})'}"
+    parameters = {**inputs, **used_configuration(), "calibration method": method}
     page = _report(result, replace(settings, title=title), fit["folds"], parameters)
     content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
     folder = _write(out, result, page, content, source, options["preprocessing"])
     after = content["after"]
     if needs_test(conditions):
-        after = evaluate(result.mapped, assess=True, **evaluation).to_dict()
-    checked = check(conditions, places_of(after))
+        after = evaluate(result.recalibrated, assess=True, **evaluation).to_dict()
+    gate_results = check(conditions, places_of(after))
     assert page.before_after is not None
-    changed = changes_table(page.before_after)
-    table = changed.headings, changed.cells
+    changes = changes_table(page.before_after)
 
     def show() -> None:
-        print_table(*table, range(1, 5))
+        print_table(changes.headings, changes.cells, range(1, 5))
         print_lines(result.after.notes())
         print_lines(["", *result.sentences(), f"Wrote {', '.join(WRITTEN)} in {folder}."])
 
     output = content if as_json else show
-    return gates.conclude(checked, f"calibrant run {named['test']}", output)
+    return gates.conclude(gate_results, f"calibrant run {inputs['test']}", output)
 
 
 def _check_files(validation: str, test: str, out: str) -> None:
@@ -254,8 +253,8 @@ def _write(
     """Write the four files and return their folder."""
     folder = make_folder(out)
     scores = replace(source, columns=replace(source.columns, weight=None, counts=None), pos_label=None)
-    apply_calibrator(result.found.calibrator, scores, str(folder / "calibrated.parquet"))
-    save(result.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
+    apply_calibrator(result.recalibration.calibrator, scores, str(folder / "calibrated.parquet"))
+    save(result.recalibration.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
     page.save(folder / "report.html")
     write_atomic(folder / "metrics.json", json_text(content).encode())
     return folder
@@ -273,68 +272,77 @@ def _measure(
     if test.k != validation.k:
         raise ArgumentError("--test", f"has {test.k} classes, and the validation data have {validation.k}")
     order = mixed_rows(TrainingData(validation), fit["seed"])
-    held_out = int(hold_out * validation.n)
-    kept = validation.take(np.sort(order[:held_out])) if held_out else None
-    recalibration = fit_calibrator(validation.take(np.sort(order[held_out:])), **fit)
-    same = Scores(validation).fingerprint == Scores(test).fingerprint
-    mapped = calibrate_predictions(test, recalibration.calibrator)
-    if same and kept is not None:  # the calibrator itself warns only of the rows that it was fitted on
+    n_held_out = int(hold_out * validation.n)
+    held_out = validation.take(np.sort(order[:n_held_out])) if n_held_out else None
+    recalibration = fit_calibrator(validation.take(np.sort(order[n_held_out:])), **fit)
+    same_rows = Scores(validation).fingerprint == Scores(test).fingerprint
+    recalibrated = calibrate_predictions(test, recalibration.calibrator)
+    if same_rows and held_out is not None:  # the calibrator itself warns only of the rows that it was fitted on
         warn_caller(SAME_ROWS, InSampleWarning)
     draws = {"level": evaluation["level"], "n_resamples": evaluation["n_resamples"], "rng": evaluation["rng"]}
-    plain = rows_summing_to_one(test)
-    # Without a calibrator both sides are equal up to rounding, which is not to be compared.
-    sides = {"after": plain if recalibration.method == "none" else mapped, "before": plain}
-    tasks: list[Callable[[], Any]] = [partial(evaluate, p, **evaluation) for p in (test, mapped)]
-    tasks += [partial(compare, sides, metric=metric, **draws) for metric in COMPARED]
+    scaled = rows_summing_to_one(test)
+    # Without a calibrator both are equal up to rounding, which is not to be compared.
+    compared = {"after": scaled if recalibration.method == "none" else recalibrated, "before": scaled}
+    tasks: list[Callable[[], Any]] = [partial(evaluate, p, **evaluation) for p in (test, recalibrated)]
+    tasks += [partial(compare, compared, metric=metric, **draws) for metric in COMPARED]
     before, after, *changes = run_all(tasks, test.n * test.k)
-    chosen, seen, without = _threshold(kept, recalibration, mapped, target)
-    apart = 0 if kept is None else rows_in(kept)
     return Outcome(
-        validation, apart, test, mapped, recalibration, before, after, tuple(changes), chosen, seen, without, same
+        validation=validation,
+        held_out=0 if held_out is None else rows_in(held_out),
+        test=test,
+        recalibrated=recalibrated,
+        recalibration=recalibration,
+        before=before,
+        after=after,
+        changes=tuple(changes),
+        threshold=_choose_threshold(held_out, recalibration, recalibrated, target),
+        same_rows=same_rows,
     )
 
 
-def _threshold(
-    kept: Predictions | None, recalibration: Recalibration, mapped: Predictions, target: dict[str, Any]
-) -> tuple[ThresholdChoice | None, ThresholdChoice | None, str]:
-    """The threshold on rows held out from fitting, the same on the test data, and why there is none."""
-    chosen = seen = None
-    if kept is None:
-        return chosen, seen, ""
+def _choose_threshold(
+    held_out: Predictions | None, recalibration: Recalibration, test: Predictions, target: dict[str, Any]
+) -> HeldOutThreshold:
+    """The threshold on rows held out from fitting, and the same on the recalibrated test data."""
+    choice = None
+    if held_out is None:
+        return HeldOutThreshold()
     try:
-        chosen = choose_threshold(calibrate_predictions(kept, recalibration.calibrator), **target)
-        if chosen.threshold is not None:
-            level = target["guarantee"]
-            seen = choose_threshold(mapped, method="fixed", grid=chosen.threshold, guarantee=level)
+        choice = choose_threshold(calibrate_predictions(held_out, recalibration.calibrator), **target)
+        if choice.threshold is None:
+            return HeldOutThreshold(choice)
+        guarantee = target["guarantee"]
+        on_test = choose_threshold(test, method="fixed", grid=choice.threshold, guarantee=guarantee)
+        return HeldOutThreshold(choice, on_test)
     except WeightsNotSupportedError:
-        return chosen, seen, "guarantees are not available with weighted rows"
+        return HeldOutThreshold(choice, reason="guarantees are not available with weighted rows")
     except CalibrantError as error:
         if error.argument in target:
             raise
-        return chosen, seen, error.problem
-    return chosen, seen, ""
+        return HeldOutThreshold(choice, reason=error.problem)
 
 
 def _describe_change(comparison: Comparison) -> str:
-    moved = comparison["after", "before"]
-    word = "fell" if moved.difference < 0 else "rose"
+    change = comparison["after", "before"]
+    verb = "fell" if change.difference < 0 else "rose"
     values = f"{number(comparison.values['before'])} to {number(comparison.values['after'])}"
-    if not math.isfinite(moved.difference):
-        return f"{comparison.metric} {word} from {values}."
-    chance = "" if moved.low > 0 or moved.high < 0 else ", not significant"
-    low, high = (-moved.high, -moved.low) if word == "fell" else (moved.low, moved.high)
-    return f"{comparison.metric} {word} from {values} (by [{number(low)}, {number(high)}] at {level_text(comparison.level)}{chance})."
+    if not math.isfinite(change.difference):
+        return f"{comparison.metric} {verb} from {values}."
+    chance = "" if change.low > 0 or change.high < 0 else ", not significant"
+    low, high = (-change.high, -change.low) if verb == "fell" else (change.low, change.high)
+    return f"{comparison.metric} {verb} from {values} (by [{number(low)}, {number(high)}] at {level_text(comparison.level)}{chance})."
 
 
 def _report(outcome: Outcome, settings: Settings, folds: int, parameters: dict[str, Any]) -> Report:
     """The report of the test data after recalibration, with what it changed; calibrators and threshold are those of the validation data."""
-    report = build(outcome.mapped, settings, parameters, outcome.after)
+    report = build(outcome.recalibrated, settings, parameters, outcome.after)
     heads = zip(_summary_rows(outcome.before), _summary_rows(outcome.after), strict=True)
     changes = [Change(name, old, None, None, new, None, None) for (name, old), (_, new) in heads]
     for old, new in zip(outcome.before.results, outcome.after.results, strict=False):
         changes.append(Change(old.metric, old.value, old.low, old.high, new.value, new.low, new.high))
-    unchanged = outcome.found.method == "none"
-    without = outcome.without or ("" if outcome.held_out else "no validation data were kept for it")
+    unchanged = outcome.recalibration.method == "none"
+    threshold = outcome.threshold
+    reason = threshold.reason or ("" if outcome.held_out else "no validation data were kept for it")
     return replace(
         report,
         before_after=BeforeAfter(
@@ -342,12 +350,12 @@ def _report(outcome: Outcome, settings: Settings, folds: int, parameters: dict[s
             tuple(changes),
             ()
             if unchanged
-            else tuple(compared_metric(choose_metrics(each.metric)[0], each) for each in outcome.changes),
+            else tuple(compared_metric(choose_metrics(change.metric)[0], change) for change in outcome.changes),
             settings.known_level,
             None if unchanged else charts_of(outcome.test, settings),
         ),
-        recalibration=calibrators_of(outcome.found, folds),
-        threshold=threshold_of(outcome.chosen, outcome.seen, report.threshold.guarantee, without, CHOSEN),
+        recalibration=calibrators_of(outcome.recalibration, folds),
+        threshold=threshold_of(threshold.on_validation, threshold.on_test, report.threshold.guarantee, reason, CHOSEN),
     )
 
 
@@ -371,5 +379,5 @@ def means_of(header: Header) -> list[str]:
     return sorted(phrases, key=lambda phrase: phrase.endswith(f"({NOT_SIGNIFICANT})"))
 
 
-def _without_tests(choice: ThresholdChoice) -> dict[str, Any]:
-    return {key: value for key, value in choice.to_dict().items() if key != "tests"}
+def _without_tests(choice: ThresholdChoice | None) -> dict[str, Any] | None:
+    return None if choice is None else {key: value for key, value in choice.to_dict().items() if key != "tests"}

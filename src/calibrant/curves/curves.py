@@ -323,17 +323,17 @@ def beta(view: View, constrained: bool = True, parameters: BetaParameters = "abm
     if _distinct(odds) < 3:  # two scores fix a line, one score fixes a constant
         line = Logistic(*_rising(groups, odds)[::-1]) if constrained else logistic(view)
         return Beta(line.slope, line.slope, line.intercept)
-    side = separating_side(groups, 2, odds)
-    if side and (not constrained or side.turns == 0 or (side.turns == 1 and side.first < 0)):
+    separation = separating_side(groups, 2, odds)
+    if separation and (not constrained or separation.turns == 0 or (separation.turns == 1 and separation.first < 0)):
         raise _separation_error(groups)
-    if side is None:
+    if separation is None:
         fit = _check_converged(fit_logistic(groups, _columns(low, high, np.ones(len(low)))))
         free = Beta(*map(float, fit.coefficients))
         if not constrained or min(free.a, free.b) >= 0:
             return free
         falls_first = free.a < 0
     else:  # the separating function has the signs that the coefficients tend to
-        falls_first = side.first > 0
+        falls_first = separation.first > 0
     slope, shift = _rising(groups, high if falls_first else low)
     return Beta(0.0, slope, shift) if falls_first else Beta(slope, 0.0, shift)
 
@@ -425,10 +425,10 @@ def _pool_neighbours(groups: Groups) -> tuple[Floats, NDArray[np.intp]]:
     starts = isotonic_regression(groups.rate, weights=groups.weight).blocks.astype(np.intp)
     rate = _rate_of(groups, starts)
     # Blocks with equal rates are merged, also where rounding of the weights separates them.
-    apart = np.append(True, np.diff(rate) > SAME_RATE)
-    if apart.all():
+    is_step = np.append(True, np.diff(rate) > SAME_RATE)
+    if is_step.all():
         return rate, starts
-    starts = np.append(starts[:-1][apart], starts[-1])
+    starts = np.append(starts[:-1][is_step], starts[-1])
     return _rate_of(groups, starts), starts
 
 
@@ -472,8 +472,8 @@ def isotonic_of_groups(groups: Groups) -> Interpolated:
     """Fit isotonic regression to tie groups, whose scores may be any numbers."""
     rate, starts = _pool_neighbours(groups)
     ends = np.column_stack([groups.score[starts[:-1]], groups.score[starts[1:] - 1]]).ravel()
-    kept = np.append(True, np.diff(ends) > 0)  # a block of a single score has one end point
-    return Interpolated("isotonic", tuple(ends[kept].tolist()), tuple(np.repeat(rate, 2)[kept].tolist()))
+    is_distinct = np.append(True, np.diff(ends) > 0)  # a block of a single score has one end point
+    return Interpolated("isotonic", tuple(ends[is_distinct].tolist()), tuple(np.repeat(rate, 2)[is_distinct].tolist()))
 
 
 def centered_isotonic(view: View) -> Interpolated:
@@ -556,19 +556,19 @@ class PiecewiseLinear:
             x = logit(scores)
             return np.asarray(expit(x + hats(x, knots) @ (heights - knots)))
         x = np.asarray(scores, dtype=np.float64)
-        place, part = _between(x, knots)
+        segment, fraction = _between(x, knots)
         above = heights - knots
-        rate = x + (above[place] * (1 - part) + above[place + 1] * part)
+        rate = x + (above[segment] * (1 - fraction) + above[segment + 1] * fraction)
         return np.clip(rate, 0, 1) if self.clipped else rate
 
 
 def hats(x: Floats, knots: Floats) -> Floats:
     """Evaluate the linear B-spline basis (hat functions) at `x`: an array of shape (N, M)."""
-    place, part = _between(x, knots)
+    segment, fraction = _between(x, knots)
     values = np.zeros((len(x), len(knots)))
     rows = np.arange(len(x))
-    values[rows, place] = 1 - part
-    values[rows, place + 1] += part
+    values[rows, segment] = 1 - fraction
+    values[rows, segment + 1] += fraction
     return values
 
 
@@ -580,21 +580,21 @@ def _between(x: Floats, knots: Floats) -> tuple[NDArray[np.intp], Floats]:
 
 def least_squares_heights(x: Floats, knots: Floats, weight: Floats, events: Floats) -> Floats:
     """Compute the least-squares heights above the diagonal; 0 in directions that the data do not determine."""
-    place, part = _between(x, knots)
+    segment, fraction = _between(x, knots)
     count = len(knots)
-    left, right = weight * (1 - part), weight * part
+    left_weight, right_weight = weight * (1 - fraction), weight * fraction
     excess = events - weight * x
 
     def sums(values: Floats, at: NDArray[np.intp]) -> Floats:
         return np.asarray(np.bincount(at, values, count), dtype=np.float64)
 
-    middle = sums(left * (1 - part), place) + sums(right * part, place + 1)
-    beside = sums(left * part, place)[:-1]
+    middle = sums(left_weight * (1 - fraction), segment) + sums(right_weight * fraction, segment + 1)
+    beside = sums(left_weight * fraction, segment)[:-1]
     matrix = np.diag(middle) + np.diag(beside, 1) + np.diag(beside, -1)
-    wanted = sums(excess * (1 - part), place) + sums(excess * part, place + 1)
+    target = sums(excess * (1 - fraction), segment) + sums(excess * fraction, segment + 1)
     value, vector = np.linalg.eigh(matrix)
-    kept = value > OPEN_DIRECTION * value[-1]
-    return np.asarray(vector[:, kept] @ ((vector.T @ wanted)[kept] / value[kept]))
+    is_determined = value > OPEN_DIRECTION * value[-1]
+    return np.asarray(vector[:, is_determined] @ ((vector.T @ target)[is_determined] / value[is_determined]))
 
 
 def likeliest_heights(groups: Groups, feature: Floats, knots: Floats) -> Floats:
@@ -663,12 +663,12 @@ def knots_of(groups: Groups, knots: int | Sequence[float], x: Floats, ends: tupl
         inner = quantiles(groups, x, np.arange(1, check_whole(knots, "knots", 0) + 1) / (int(knots) + 1))
         return np.unique(np.concatenate([[ends[0]], inner, [ends[1]]]))
     try:
-        places = np.asarray(knots, dtype=np.float64)
+        positions = np.asarray(knots, dtype=np.float64)
     except (TypeError, ValueError):
-        places = np.empty(0)
-    if places.ndim != 1 or len(places) < 2 or not np.isfinite(places).all() or (np.diff(places) <= 0).any():
+        positions = np.empty(0)
+    if positions.ndim != 1 or len(positions) < 2 or not np.isfinite(positions).all() or (np.diff(positions) <= 0).any():
         raise ArgumentError("knots", f"must be a non-negative integer or increasing numbers; got {knots!r}")
-    return places
+    return positions
 
 
 def spline(view: View, knots: int = 6) -> Interpolated:
@@ -715,8 +715,8 @@ def spline(view: View, knots: int = 6) -> Interpolated:
         raise UndefinedMetricError("y_true", f"the spline requires at least {knots} rows; got {rows:g}")
     # The natural cubic splines that are 1 at one knot and 0 at the others.
     cardinal = CubicSpline(np.arange(knots) / (knots - 1), np.eye(knots), bc_type="natural")
-    matrix, wanted = _spline_equations(groups, cardinal, knots)
-    heights = np.linalg.lstsq(matrix, wanted, rcond=1e-12)[0]
+    matrix, target = _spline_equations(groups, cardinal, knots)
+    heights = np.linalg.lstsq(matrix, target, rcond=1e-12)[0]
     first, last = positions(groups)
     slope = cardinal((first + last) / 2, 1) @ heights
     rate = np.clip(groups.score + slope, 0, 1)
@@ -748,8 +748,8 @@ def _spline_equations(groups: Groups, cardinal: Callable[[Floats], Floats], knot
         weighed = basis * each[group][:, None]
         return weighed.T @ basis, weighed.T @ (ends[group] - drift * back)
 
-    parts = map_blocks(work, int(last_lot[-1]), rows_per_block(4 * knots), columns=knots)
-    return sum(part[0] for part in parts) / total, sum(part[1] for part in parts) / total
+    blocks = map_blocks(work, int(last_lot[-1]), rows_per_block(4 * knots), columns=knots)
+    return sum(block[0] for block in blocks) / total, sum(block[1] for block in blocks) / total
 
 
 @dataclass(frozen=True)

@@ -88,9 +88,9 @@ def loess_at(groups: Groups, at: Floats, span: float, degree: int) -> Floats:
     """Return the interpolated surface at any scores; those beyond the data receive its value at the nearest end."""
     if len(groups.score) == 1:
         return np.full(len(at), groups.rate[0])
-    places, bandwidth = loess_vertices(groups, span)
-    value, slope = local_fits(groups, places, bandwidth, degree)
-    return _hermite(places, value, slope, np.clip(at, groups.score[0], groups.score[-1]))
+    vertices, bandwidth = loess_vertices(groups, span)
+    value, slope = local_fits(groups, vertices, bandwidth, degree)
+    return _hermite(vertices, value, slope, np.clip(at, groups.score[0], groups.score[-1]))
 
 
 def _neighbourhood(groups: Groups, span: float) -> tuple[int, float]:
@@ -100,9 +100,27 @@ def _neighbourhood(groups: Groups, span: float) -> tuple[int, float]:
 
 
 def loess_vertices(groups: Groups, span: float) -> tuple[Floats, Floats]:
-    """Return the places where R's interpolated LOESS is fitted, and their bandwidths."""
+    """Return the places where R's interpolated LOESS is fitted, and their bandwidths.
+
+    They are the cell borders of R's k-d tree: cells of more than a fifth of a window are split at their middle row, with ties kept together.
+    """
     near, stretch = _neighbourhood(groups, span)
-    at = _tree_vertices(groups, math.floor(groups.rows * span * 0.2))
+    most = math.floor(groups.rows * span * 0.2)
+    low, high = groups.score[0], groups.score[-1]
+    margin = 0.005 * max(high - low, 1e-10 * max(abs(low), abs(high)) + 1e-30)
+    vertices = {low - margin, high + margin}
+    cells = [(1, groups.rows, low - margin, high + margin)]
+    while cells:
+        first, last, lower, upper = cells.pop()
+        if last - first + 1 <= most:
+            continue
+        middle = _split_row(groups.end, first, last)
+        border = groups.score[np.searchsorted(groups.end, middle)]
+        if border in (lower, upper):
+            continue
+        vertices.add(border)
+        cells += [(first, middle, lower, border), (middle + 1, last, border, upper)]
+    at = np.array(sorted(vertices))
     return at, stretch * reach(groups, at, near)
 
 
@@ -110,16 +128,16 @@ def loess_operator(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -
     """Return the matrices that give value and slope of the local polynomials at each place from the rates of the groups."""
     operator = np.zeros((2, len(at), len(groups.score)))
     for place in range(len(at)):
-        here = slice(place, place + 1)
-        seen, columns = _weighted_powers(groups, at[here], bandwidth[here], degree)
+        one_row = slice(place, place + 1)
+        window, columns = _weighted_powers(groups, at[one_row], bandwidth[one_row], degree)
         powers, root = columns[0, :-1], columns[0, 0]
         length = np.sqrt(np.square(powers).sum(axis=1))
         length = np.where(length > 0, length, 1.0)
-        left, triangle = np.linalg.qr((powers / length[:, None]).T)
-        inverse = np.linalg.pinv(triangle, rcond=100 * np.finfo(np.float64).eps) @ left.T * root
-        operator[0, place, seen] = inverse[0] / length[0]
+        basis, triangle = np.linalg.qr((powers / length[:, None]).T)
+        inverse = np.linalg.pinv(triangle, rcond=100 * np.finfo(np.float64).eps) @ basis.T * root
+        operator[0, place, window] = inverse[0] / length[0]
         if degree:
-            operator[1, place, seen] = inverse[1] / length[1] / max(float(bandwidth[place]), NO_DISTANCE)
+            operator[1, place, window] = inverse[1] / length[1] / max(float(bandwidth[place]), NO_DISTANCE)
     return operator[0], operator[1]
 
 
@@ -154,8 +172,8 @@ def _window(groups: Groups, at: Floats, bandwidth: Floats) -> tuple[slice, Float
     bandwidth = np.maximum(bandwidth, NO_DISTANCE)
     first = int(np.searchsorted(groups.score, at - bandwidth, side="left").min())
     last = int(np.searchsorted(groups.score, at + bandwidth, side="right").max())
-    seen = slice(first, max(last, first + 1))
-    return seen, (groups.score[seen] - at[:, None]) / bandwidth[:, None]
+    window = slice(first, max(last, first + 1))
+    return window, (groups.score[window] - at[:, None]) / bandwidth[:, None]
 
 
 def local_fits(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> tuple[Floats, Floats]:
@@ -184,19 +202,19 @@ def _tile(groups: Groups, at: Floats, bandwidth: Floats) -> tuple[int, int]:
 
 def _weighted_powers(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> tuple[slice, Floats]:
     """Return the groups in reach, and for each place the powers of their distances and their rates, times the root of the weight."""
-    seen, away = _window(groups, at, bandwidth)
+    window, away = _window(groups, at, bandwidth)
     distance = np.minimum(np.abs(away), 1.0)
     kernel = 1 - distance * distance * distance
-    root = np.sqrt(groups.weight[seen] * (kernel * kernel * kernel))
+    root = np.sqrt(groups.weight[window] * (kernel * kernel * kernel))
     lost = ~root.any(axis=1)  # a place between rows, all of them as far away as the bandwidth
     if lost.any():
-        root[lost] = np.where(np.abs(away[lost]) <= 1, np.sqrt(groups.weight[seen]), 0.0)
+        root[lost] = np.where(np.abs(away[lost]) <= 1, np.sqrt(groups.weight[window]), 0.0)
     columns = np.empty((len(at), degree + 2, root.shape[1]))
     columns[:, 0] = root
     for power in range(degree):
         np.multiply(columns[:, power], away, out=columns[:, power + 1])
-    np.multiply(root, groups.rate[seen], out=columns[:, -1])
-    return seen, columns
+    np.multiply(root, groups.rate[window], out=columns[:, -1])
+    return window, columns
 
 
 def _least_squares(columns: Floats) -> Floats:
@@ -210,19 +228,17 @@ def _least_squares(columns: Floats) -> Floats:
     sound = size[:, 0] > SOUND * size[:, -1]
     coefficients = np.einsum("nij,nj->ni", turn, along / np.where(sound[:, None], size, 1.0))
     if not sound.all():
-        coefficients[~sound] = _shortest(columns[~sound] / length[~sound][:, :, None])
+        # By a triangular factor and its pseudo-inverse, since squaring would lose half of the digits.
+        scaled = columns[~sound] / length[~sound][:, :, None]
+        spare = max(0, scaled.shape[1] - scaled.shape[2])  # rows of nothing, for a square factor
+        scaled = np.pad(scaled, ((0, 0), (0, 0), (0, spare)))
+        factor = np.asarray(np.linalg.qr(scaled.transpose(0, 2, 1), mode="r"))
+        u, s, vt = np.linalg.svd(factor[:, :-1, :-1])
+        is_determined = s > 100 * np.finfo(np.float64).eps * s[:, :1]
+        along = np.einsum("nij,ni->nj", u, factor[:, :-1, -1])
+        inverse = np.where(is_determined, along / np.where(is_determined, s, 1.0), 0.0)
+        coefficients[~sound] = np.einsum("nji,nj->ni", vt, inverse)
     return np.asarray(coefficients * length[:, -1:] / length[:, :-1])
-
-
-def _shortest(columns: Floats) -> Floats:
-    """Solve the same by a triangular factor and its pseudo-inverse, since squaring would lose half of the digits."""
-    spare = max(0, columns.shape[1] - columns.shape[2])  # rows of nothing, for a square factor
-    columns = np.pad(columns, ((0, 0), (0, 0), (0, spare)))
-    factor = np.asarray(np.linalg.qr(columns.transpose(0, 2, 1), mode="r"))
-    u, s, vt = np.linalg.svd(factor[:, :-1, :-1])
-    kept = s > 100 * np.finfo(np.float64).eps * s[:, :1]
-    along = np.einsum("nij,ni->nj", u, factor[:, :-1, -1])
-    return np.einsum("nji,nj->ni", vt, np.where(kept, along / np.where(kept, s, 1.0), 0.0))
 
 
 def _place(groups: Groups) -> Floats:
@@ -285,26 +301,7 @@ def hermite_basis(at: Floats, score: Floats) -> Floats:
     return basis
 
 
-def _tree_vertices(groups: Groups, most: int) -> Floats:
-    """Return the cell borders of R's k-d tree: cells of more than `most` rows are split at their middle row, with ties kept together."""
-    low, high = groups.score[0], groups.score[-1]
-    margin = 0.005 * max(high - low, 1e-10 * max(abs(low), abs(high)) + 1e-30)
-    vertices = {low - margin, high + margin}
-    cells = [(1, groups.rows, low - margin, high + margin)]
-    while cells:
-        first, last, lower, upper = cells.pop()
-        if last - first + 1 <= most:
-            continue
-        middle = _cut(groups.end, first, last)
-        border = groups.score[np.searchsorted(groups.end, middle)]
-        if border in (lower, upper):
-            continue
-        vertices.add(border)
-        cells += [(first, middle, lower, border), (middle + 1, last, border, upper)]
-    return np.array(sorted(vertices))
-
-
-def _cut(end: Whole, first: int, last: int) -> int:
+def _split_row(end: Whole, first: int, last: int) -> int:
     """Return the last row (from 1) of the tie group whose end is nearest to the middle, the upper of two; the middle if there is none."""
     middle = (first + last) // 2
     place = int(np.searchsorted(end, middle))
@@ -319,11 +316,11 @@ def lowess(groups: Groups, span: float, delta: float) -> Floats:
     """Fit local lines as in R's `lowess` without robustness steps: fits at places more than `delta` apart, linear between."""
     near = _lowess_neighbours(groups, span)
     score = groups.score
-    chosen = list(range(len(score))) if delta == 0 else [0]
-    while chosen[-1] < len(score) - 1:
-        beyond = int(np.searchsorted(score, score[chosen[-1]] + delta, side="right"))
-        chosen.append(max(chosen[-1] + 1, beyond - 1))
-    at = score[chosen]
+    fitted_rows = list(range(len(score))) if delta == 0 else [0]
+    while fitted_rows[-1] < len(score) - 1:
+        beyond = int(np.searchsorted(score, score[fitted_rows[-1]] + delta, side="right"))
+        fitted_rows.append(max(fitted_rows[-1] + 1, beyond - 1))
+    at = score[fitted_rows]
     bandwidth = reach(groups, at, near)
     source = _merge_into_cells(groups, near, 4 * CELLS)  # fewer places, so finer cells
 
@@ -346,13 +343,13 @@ def lowess_rows(groups: Groups, at: Floats, span: float) -> Floats:
 
 
 def _lines(groups: Groups, at: Floats, bandwidth: Floats, extent: float) -> Floats:
-    seen, away = _window(groups, at, bandwidth)
+    window, away = _window(groups, at, bandwidth)
     distance = np.minimum(np.abs(away), 1.0)
     inner = 1 - distance * distance * distance
     kernel = np.where(distance <= 0.001, 1.0, np.where(distance <= 0.999, inner * inner * inner, 0.0))
-    share = groups.weight[seen] * kernel
+    share = groups.weight[window] * kernel
     share /= share.sum(axis=1, keepdims=True)
-    rate = groups.rate[seen]
+    rate = groups.rate[window]
     centre = (share * away).sum(axis=1)
     offset = away - centre[:, None]
     mean, spread = (share * rate).sum(axis=1), (share * offset**2).sum(axis=1)
@@ -431,16 +428,16 @@ def logistic_curve(groups: Groups, knots: int | None) -> Floats:
 def fit_spline(groups: Groups, knots: int | None) -> SplineFit:
     """Fit a logistic regression on the log-odds of the score, linear or as a spline with so many knots."""
     logit = _log_odds(groups.score)
-    places = np.empty(0) if knots is None else spline_knots(logit, groups.weight, knots)
-    columns = spline_columns(logit, places)
+    knot_positions = np.empty(0) if knots is None else spline_knots(logit, groups.weight, knots)
+    columns = spline_columns(logit, knot_positions)
     scale = np.append(1.0, np.maximum(np.abs(columns).max(axis=0), LEAST))
     root = np.sqrt(groups.weight)[:, None]
     design = np.column_stack([np.ones(len(logit)), columns]) / scale
     design, size, turn = np.linalg.svd(design * root, full_matrices=False)
     # Orthogonal columns of the identifiable terms.
-    kept = size > 1e-10 * size[0]
-    design = design[:, kept] / root
-    back = (turn[kept] / size[kept][:, None]).T / scale[:, None]
+    is_determined = size > 1e-10 * size[0]
+    design = design[:, is_determined] / root
+    back = (turn[is_determined] / size[is_determined][:, None]).T / scale[:, None]
     rate = float(np.average(groups.rate, weights=groups.weight))
     if not LEAST < rate < 1 - LEAST:
         raise UndefinedMetricError(
@@ -450,13 +447,13 @@ def fit_spline(groups: Groups, knots: int | None) -> SplineFit:
     eta, deviance = np.full(len(logit), start), math.inf
     inner, step = np.zeros(design.shape[1]), np.zeros(design.shape[1])
     for _ in range(MOST_STEPS):
-        now = accurate_sum(groups.weight * (np.logaddexp(0, eta) - groups.rate * eta))
-        if now > deviance + 1e-9 * abs(deviance):  # too far
+        loss = accurate_sum(groups.weight * (np.logaddexp(0, eta) - groups.rate * eta))
+        if loss > deviance + 1e-9 * abs(deviance):  # too far
             step = step / 2
             inner = inner - step
             eta = start + design @ inner
             continue
-        deviance = now
+        deviance = loss
         fitted = np.exp(-np.logaddexp(0, -eta))
         bend = design.T @ (design * (groups.weight * fitted * (1 - fitted))[:, None])
         slope = design.T @ (groups.weight * (groups.rate - fitted))
@@ -469,7 +466,7 @@ def fit_spline(groups: Groups, knots: int | None) -> SplineFit:
             coefficients = back @ inner
             coefficients[0] += start
             covariance = back @ np.linalg.inv(bend) @ back.T
-            return SplineFit(places, coefficients, covariance, np.exp(-np.logaddexp(0, -eta)))
+            return SplineFit(knot_positions, coefficients, covariance, np.exp(-np.logaddexp(0, -eta)))
     raise UndefinedMetricError(
         "smoother", "a logistic curve cannot be fitted: the outcomes are separated", "use 'loess'"
     )

@@ -83,9 +83,9 @@ def _sums_of_groups(
     importance = view.weight_kind == "importance" and weight is not None
     scale = view.effective_size / view.total if importance else 1.0
     w = np.ones(view.n) if weight is None else weight * scale
-    own = w * w if importance else w
+    squared = w * w if importance else w
     mass = sums(w)
-    squares = (sums(own), sums(own * outcome), sums(own * outcome**2))
+    squares = (sums(squared), sums(squared * outcome), sums(squared * outcome**2))
     return Groups(score, size if importance else mass, mass, sums(w * outcome), sums(w * (1 - outcome)), squares)
 
 
@@ -134,14 +134,14 @@ def separating_side(groups: Groups, turns: int, feature: Floats | None = None) -
 
 def _separating_interval(x: Floats, events: Floats, others: Floats, turns: int) -> Side | None:
     """The simplest pattern with at most two sign changes, by the ranges of the scores of both outcomes."""
-    hit, missed = x[events > 0], x[others > 0]
-    if not (len(hit) and len(missed)):
-        return Side(1 if len(hit) else -1, 0)
-    if turns and (missed.max() <= hit.min() or hit.max() <= missed.min()):
-        return Side(-1 if missed.max() <= hit.min() else 1, 1)
-    if turns > 1 and not ((missed > hit.min()) & (missed < hit.max())).any():
+    event_scores, other_scores = x[events > 0], x[others > 0]
+    if not (len(event_scores) and len(other_scores)):
+        return Side(1 if len(event_scores) else -1, 0)
+    if turns and (other_scores.max() <= event_scores.min() or event_scores.max() <= other_scores.min()):
+        return Side(-1 if other_scores.max() <= event_scores.min() else 1, 1)
+    if turns > 1 and not ((other_scores > event_scores.min()) & (other_scores < event_scores.max())).any():
         return Side(-1, 2)
-    if turns > 1 and not ((hit > missed.min()) & (hit < missed.max())).any():
+    if turns > 1 and not ((event_scores > other_scores.min()) & (event_scores < other_scores.max())).any():
         return Side(1, 2)
     return None
 
@@ -152,8 +152,8 @@ def _separating_pattern(x: Floats, events: Floats, others: Floats, turns: int) -
     starts = np.flatnonzero(np.append(True, np.diff(x) != 0))
     signs = (np.add.reduceat(events, starts) > 0).astype(np.int64) - (np.add.reduceat(others, starts) > 0)
     signs = signs[np.append(True, (signs[1:] != signs[:-1]) | (signs[1:] == 0))]
-    sides = (Side(first, changes) for changes in range(turns + 1) for first in (-1, 1))
-    return next((side for side in sides if _fits_pattern(signs, *side)), None)
+    candidates = (Side(first, changes) for changes in range(turns + 1) for first in (-1, 1))
+    return next((side for side in candidates if _fits_pattern(signs, *side)), None)
 
 
 def _fits_pattern(signs: NDArray[np.int64], first: int, turns: int) -> bool:
@@ -194,8 +194,8 @@ class LogisticFit:
         basis, mu = self._model.basis, self._model.mean(self._inner)
         total, ones, ones2 = self._groups.squares
         noise = ones2 - 2 * mu * ones + mu**2 * total
-        whole = self._back @ self._inverse
-        return np.asarray(whole @ ((noise * basis) @ basis.T) @ whole.T)
+        bread = self._back @ self._inverse
+        return np.asarray(bread @ ((noise * basis) @ basis.T) @ bread.T)
 
 
 def fit_logistic(
@@ -209,9 +209,9 @@ def fit_logistic(
     back = np.eye(len(rows))
     if not ridge:
         triangle = np.asarray(np.linalg.qr((np.sqrt(groups.weight) * rows).T, mode="r"), dtype=np.float64)
-        length, own = np.sqrt(np.square(triangle).sum(axis=0)), np.abs(np.diag(triangle))
+        length, diagonal = np.sqrt(np.square(triangle).sum(axis=0)), np.abs(np.diag(triangle))
         # A row with all of the weight underflows the others to 0.
-        if len(groups.weight) < len(rows) or not ((own > SAME_COLUMN * length) & (own**2 > 0)).all():
+        if len(groups.weight) < len(rows) or not ((diagonal > SAME_COLUMN * length) & (diagonal**2 > 0)).all():
             problem = "the scores are nearly constant, so the slope is not identified"
             raise UndefinedMetricError("y_prob", problem, "compare the means instead")
         back = np.asarray(np.linalg.inv(triangle) * math.sqrt(float(groups.weight.sum())))
@@ -258,7 +258,7 @@ class _Likelihood:
             expected *= np.subtract(1, mu, out=mu)
             return np.einsum("kn,n->k", basis, residual), np.einsum("jn,kn->jk", basis * expected, basis)
 
-        gradient, information = (np.sum(part, axis=0) for part in zip(*self._sums(work), strict=True))
+        gradient, information = (np.sum(sums, axis=0) for sums in zip(*self._sums(work), strict=True))
         return gradient - self.ridge * inner, information + self.ridge * np.eye(len(inner))
 
     def log_likelihood(self, inner: Floats) -> float:

@@ -65,9 +65,9 @@ def read_arguments(
         raise InputTypeError(missing, "is required when the first argument is a frame", "name the column")
     labels, scores = pick_columns(y_true, label, "label"), pick_columns(y_true, prob, "prob")
     rows = {argument: _column_beside(y_true, argument, value) for argument, value in beside.items()}
-    named = {**beside, "y_true": label, "y_prob": prob}
-    written = {argument: name for argument, name in named.items() if isinstance(name, str)}
-    return Arguments({"y_true": labels, "y_prob": scores, **rows}, written, column_names(scores), label_name)
+    columns = {**beside, "y_true": label, "y_prob": prob}
+    names_of_columns = {argument: name for argument, name in columns.items() if isinstance(name, str)}
+    return Arguments({"y_true": labels, "y_prob": scores, **rows}, names_of_columns, column_names(scores), label_name)
 
 
 def _column_beside(frame: Any, argument: str, value: Any) -> Any:
@@ -84,9 +84,9 @@ def _column_beside(frame: Any, argument: str, value: Any) -> Any:
 
 def named_classes(classes: Any, pos_label: Any, names: tuple[Any, ...] | None) -> set[str]:
     """Names of classes, which are not missing labels even if a class is called ``NA``."""
-    listed = list(classes) if isinstance(classes, (list, tuple, np.ndarray)) else []
-    named = [] if names is None else [*names, *(names_of_columns(list(map(str, names)), "") or ())]
-    return {name for name in (*listed, pos_label, *named) if isinstance(name, str)}
+    class_list = list(classes) if isinstance(classes, (list, tuple, np.ndarray)) else []
+    names_in_columns = [] if names is None else [*names, *(names_of_columns(list(map(str, names)), "") or ())]
+    return {name for name in (*class_list, pos_label, *names_in_columns) if isinstance(name, str)}
 
 
 def find_columns(arguments: Arguments, prob: Any, classes: Any, pos_label: Any, exclusive: bool) -> Columns:
@@ -112,16 +112,16 @@ def find_columns(arguments: Arguments, prob: Any, classes: Any, pos_label: Any, 
     return Columns(labels, scores, names, classes, pos_label, categories, by_columns)
 
 
-def _match_columns(labels: Column, own: tuple[Any, ...] | None, names: tuple[Any, ...]) -> Column:
+def _match_columns(labels: Column, label_names: tuple[Any, ...] | None, names: tuple[Any, ...]) -> Column:
     """Return labels with one column per class in the order of the columns of scores; columns that are only numbered have no names."""
     k = len(names)
-    if own is None or len(own) != k or tuple(range(k)) in (own, names):
+    if label_names is None or len(label_names) != k or tuple(range(k)) in (label_names, names):
         return labels
     label_classes, classes = (
-        names_of_columns(texts, "") or texts for texts in (list(map(str, own)), list(map(str, names)))
+        names_of_columns(texts, "") or texts for texts in (list(map(str, label_names)), list(map(str, names)))
     )
     if sorted(map(str, label_classes)) != sorted(map(str, classes)):
-        problem = f"its columns {list(own)} are not those of y_prob, {list(names)}"
+        problem = f"its columns {list(label_names)} are not those of y_prob, {list(names)}"
         raise LabelError("y_true", problem, "rename them, or pass y_true.to_numpy() if their order is the same")
     order = [label_classes.index(name) for name in classes]
     return Column(np.ascontiguousarray(labels.array[:, order]), labels.precision)
@@ -150,11 +150,11 @@ def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:
             raise InputTypeError("y_true", problem, "pass labels and probabilities")
         raise InputTypeError("y_prob", "is missing", PAIR)
     labels, scores = column(y_true, "y_true"), column(y_prob, "y_prob")
-    rows, others = len(labels.array), len(scores.array)
-    if rows != others:
+    rows, score_rows = len(labels.array), len(scores.array)
+    if rows != score_rows:
         transposed = scores.array.ndim == 2 and scores.array.shape[1] == rows
         remedy = "pass y_prob.T: it has one column per row" if transposed else "one label per row is required"
-        raise ShapeError("y_prob", f"has {others} rows and y_true has {rows}", remedy)
+        raise ShapeError("y_prob", f"has {score_rows} rows and y_true has {rows}", remedy)
     if labels.array.dtype.kind == "f" and is_text(scores.array):
         problem = "the labels are fractions and the probabilities are text: they look swapped"
         raise SwappedArgumentsError("y_true", problem, SWAP)

@@ -128,8 +128,8 @@ def missing_values(count: int) -> str:
 
 
 def _from_sequence(value: Any, argument: str) -> Array:
-    kinds = set(map(type, value))
-    if any(issubclass(kind, str) for kind in kinds) or (bytes in kinds and len(kinds) > 1):
+    types = set(map(type, value))
+    if any(issubclass(kind, str) for kind in types) or (bytes in types and len(types) > 1):
         # NumPy would give every text the length of the longest, and convert numbers and a missing NaN to text.
         return np.fromiter(value, object, len(value))
     try:
@@ -209,8 +209,8 @@ def _native(value: Any, argument: str) -> Any:
         return nw.from_native(value, pass_through=True, allow_series=True)
     except DuplicateError:
         names = [str(name) for name in value.columns]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ColumnError(argument, f"has two columns named {twice!r}", "rename one of them") from None
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ColumnError(argument, f"has two columns named {repeated!r}", "rename one of them") from None
 
 
 def _refuse_nulls(series: Any, argument: str) -> None:
@@ -299,8 +299,8 @@ def is_frame(value: Any) -> bool:
 def pick_columns(frame: Any, names: str | list[str] | tuple[str, ...], argument: str) -> Any:
     """Return the columns of `frame` called `names`; a name may be a pattern such as ``"p_*"``."""
     native = as_frame(frame, argument)
-    listed = [names] if isinstance(names, str) else names
-    if not isinstance(listed, (list, tuple)) or not listed or not all(isinstance(name, str) for name in listed):
+    patterns = [names] if isinstance(names, str) else names
+    if not isinstance(patterns, (list, tuple)) or not patterns or not all(isinstance(name, str) for name in patterns):
         problem = f"must be the name of a column, or a list of names; got {names!r}"
         raise ColumnError(argument, problem, f"the columns are {_list_names(native.columns)}")
     if isinstance(names, str):
@@ -308,26 +308,26 @@ def pick_columns(frame: Any, names: str | list[str] | tuple[str, ...], argument:
             return native[names].to_native()
         if not any(sign in names for sign in "*?["):
             raise _no_column(argument, names, native.columns)
-    chosen = match_columns(native.columns, names, argument)
-    return native.select(chosen).to_native()
+    matched = match_columns(native.columns, names, argument)
+    return native.select(matched).to_native()
 
 
 def match_columns(existing: list[str], names: str | list[str] | tuple[str, ...], argument: str) -> list[str]:
     """Expand names and patterns to existing columns, in the order of the table for a pattern."""
     from fnmatch import fnmatchcase
 
-    chosen: list[str] = []
+    selected: list[str] = []
     for name in [names] if isinstance(names, str) else names:
         if name in existing:
-            chosen.append(name)
+            selected.append(name)
             continue
         matched = (
             [column for column in existing if fnmatchcase(column, name)] if any(sign in name for sign in "*?[") else []
         )
         if not matched:
             raise _no_column(argument, name, existing)
-        chosen.extend(matched)
-    return chosen
+        selected.extend(matched)
+    return selected
 
 
 def _no_column(argument: str, name: str, existing: list[str]) -> ColumnError:

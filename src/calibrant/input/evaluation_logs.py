@@ -159,8 +159,8 @@ def inspect_table(path: Any, scorer: str | None = None) -> AnswerTable:
     if not samples:
         raise ColumnError("path", "the logs have no samples", "run the evaluation with log_samples")
     counts = {len(sample.get("choices") or ()) for _, _, sample in samples}
-    listed = [(sample.get("output") or {}).get("choices") or [{}] for _, _, sample in samples]
-    if len(counts) == 1 and min(counts) > 1 and all(each[0].get("logprobs") for each in listed):
+    choices = [(sample.get("output") or {}).get("choices") or [{}] for _, _, sample in samples]
+    if len(counts) == 1 and min(counts) > 1 and all(each[0].get("logprobs") for each in choices):
         responses = [
             (
                 position,
@@ -178,8 +178,8 @@ def inspect_table(path: Any, scorer: str | None = None) -> AnswerTable:
 
 def _inspect_fields(task: Any, sample: Record) -> dict[str, Any]:
     epoch = sample.get("epoch", 1)
-    own = {"task": task, "epoch": epoch, "id": f"{task}/{sample.get('id')}/{epoch}"}
-    return {**(sample.get("metadata") or {}), **own}
+    fields = {"task": task, "epoch": epoch, "id": f"{task}/{sample.get('id')}/{epoch}"}
+    return {**(sample.get("metadata") or {}), **fields}
 
 
 def _inspect_score(position: str, sample: Record, scorer: str | None) -> tuple[Any, bool]:
@@ -203,9 +203,9 @@ def _inspect_score(position: str, sample: Record, scorer: str | None) -> tuple[A
 
 def helm_table(path: Any) -> AnswerTable:
     """The answers in runs of HELM; parameters as for `read_helm`."""
-    parts = [_helm_run(Path(each)) for each in (path if isinstance(path, (list, tuple)) else [path])]
-    responses = [response for part, _ in parts for response in part]
-    stats = [row for _, part in parts for row in part]
+    runs = [_helm_run(Path(each)) for each in (path if isinstance(path, (list, tuple)) else [path])]
+    responses = [response for part, _ in runs for response in part]
+    stats = [row for _, part in runs for row in part]
     if responses and not stats:
         count = {record["n_choices"] for _, record in responses}
         if len(count) > 1:
@@ -259,15 +259,16 @@ def _helm_responses(position: str, state: Any, task: str) -> list[tuple[str, Rec
         if _is_perturbed(instance):
             continue
         correct = {each["output"]["text"] for each in instance["references"] if "correct" in each.get("tags", [])}
-        right = [letter for letter, text in mapping.items() if text in correct]
+        answers = [letter for letter, text in mapping.items() if text in correct]
         logprobs = {
             "tokens": [token["text"] for token in tokens],
             "token_logprobs": [token["logprob"] for token in tokens],
             "top_logprobs": [token["top_logprobs"] for token in tokens],
         }
         number = f"{task}/{instance.get('id')}/{request.get('train_trial_index', 0)}"
-        own = {"task": task, "split": instance.get("split"), "id": number, "n_choices": len(mapping)}
-        record = {**own, "answer": right[0] if len(right) == 1 else None, "choices": [{"logprobs": logprobs}]}
+        fields = {"task": task, "split": instance.get("split"), "id": number, "n_choices": len(mapping)}
+        answer = answers[0] if len(answers) == 1 else None
+        record = {**fields, "answer": answer, "choices": [{"logprobs": logprobs}]}
         responses.append((f"{position}, instance {instance.get('id')}", record))
     return responses
 
@@ -309,6 +310,6 @@ def read_log(format: str, paths: Any, detail: str, label: str | None) -> AnswerT
             raise ArgumentError("--format", f"unknown normalization {detail!r}", f"write lm-eval, or {choices}")
         return harness_table(paths, cast(Any, detail or "none"))
     if format == "openai":
-        listed = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
-        return openai_table(paths, listed, label)
+        options = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
+        return openai_table(paths, options, label)
     return inspect_table(paths, detail or None) if format == "inspect" else helm_table(paths)

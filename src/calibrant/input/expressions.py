@@ -40,8 +40,8 @@ def lossless(name: str, type: str) -> str:
     if re.match(r"STRUCT|MAP|UNION|BLOB|.*\]$", type, re.DOTALL):
         problem = f"has values of type {type}; expected numbers, text, truth values or dates"
         raise ColumnError(name, problem, "name another column, or convert it first")
-    plain = re.fullmatch(r"BOOLEAN|FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", type)
-    return quoted(name) if plain else f"CAST({quoted(name)} AS VARCHAR)"
+    is_native = re.fullmatch(r"BOOLEAN|FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", type)
+    return quoted(name) if is_native else f"CAST({quoted(name)} AS VARCHAR)"
 
 
 def check_expression(connection: Any, where: str, argument: str = "--where") -> list[str]:
@@ -57,8 +57,8 @@ def check_expression(connection: Any, where: str, argument: str = "--where") -> 
     statements = tree["statements"]
     if len(statements) != 1 or not _is_condition(statements[0]["node"]):
         raise ArgumentError(argument, "must be one SQL expression without subqueries", "for example \"country = 'FR'\"")
-    parts = _parts_of(statements[0]["node"]["where_clause"])
-    return list(dict.fromkeys(part["column_names"][-1] for part in parts if part.get("class") == "COLUMN_REF"))
+    nodes = _parts_of(statements[0]["node"]["where_clause"])
+    return list(dict.fromkeys(node["column_names"][-1] for node in nodes if node.get("class") == "COLUMN_REF"))
 
 
 # Clauses that may follow a condition; an unbalanced parenthesis in the condition would admit them.
@@ -71,12 +71,12 @@ def _is_condition(node: dict[str, Any]) -> bool:
         return False
     condition = node["where_clause"]
     blank = condition.get("function_name") == "row" and not condition.get("arguments")
-    return not blank and not {"SUBQUERY", "PARAMETER"} & {part.get("class") for part in _parts_of(condition)}
+    return not blank and not {"SUBQUERY", "PARAMETER"} & {child.get("class") for child in _parts_of(condition)}
 
 
 def _parts_of(tree: Any) -> Iterator[dict[str, Any]]:
     """Every part of a parsed expression."""
     if isinstance(tree, dict):
         yield tree
-    for part in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
-        yield from _parts_of(part)
+    for branch in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from _parts_of(branch)

@@ -81,17 +81,17 @@ def read_features(features: Any, rows: int, kept: Array | None = None) -> tuple[
     columns = _columns_of(features)
     if not columns:
         raise InputTypeError("features", "have no columns", NEEDED)
-    read = []
+    feature_columns = []
     for index, (name, entries) in enumerate(columns):
         values = as_entries(entries)
         if values.shape != (rows,):
             problem = f"column {name or index} has shape {values.shape}; expected one value for each of {rows} rows"
             raise ShapeError("features", problem, NEEDED)
         missing = np.asarray(entries.is_null() if hasattr(entries, "is_null") else np.ma.getmask(entries), bool)
-        read.append(_read_column(name, values, missing | np.zeros(rows, bool)))
+        feature_columns.append(_read_column(name, values, missing | np.zeros(rows, bool)))
     if kept is None:
-        return tuple(read)
-    return tuple(Column(each.name, each.values[kept], each.missing[kept]) for each in read)
+        return tuple(feature_columns)
+    return tuple(Column(each.name, each.values[kept], each.missing[kept]) for each in feature_columns)
 
 
 def _columns_of(features: Any) -> list[tuple[str, Any]]:
@@ -170,8 +170,8 @@ def quantile_ends(weight: Array, ranges: int, shift: float = 0.0) -> Codes:
     array([1, 3, 4, 4])
     """
     share = np.cumsum(weight) / weight.sum()
-    wanted = np.arange(1, ranges) / ranges + shift
-    return np.asarray(np.minimum(np.searchsorted(share, wanted - TIE), len(weight) - 2))
+    probabilities = np.arange(1, ranges) / ranges + shift
+    return np.asarray(np.minimum(np.searchsorted(share, probabilities - TIE), len(weight) - 2))
 
 
 def frequent_categories(names: Sequence[str], weight: Floats, most: int) -> tuple[str, ...]:
@@ -180,17 +180,19 @@ def frequent_categories(names: Sequence[str], weight: Floats, most: int) -> tupl
     >>> frequent_categories(["b", "", "a", "c", "a"], np.ones(5), 2)
     ('a', 'b')
     """
-    known = sorted(set(names) - {""})
-    codes = {name: code for code, name in enumerate(known)}
-    total = np.bincount([codes.get(name, len(known)) for name in names], weight, len(known) + 1)[: len(known)]
-    return tuple(known[code] for code in np.sort(np.argsort(-total, kind="stable")[:most]))
+    categories = sorted(set(names) - {""})
+    codes = {name: code for code, name in enumerate(categories)}
+    total = np.bincount([codes.get(name, len(categories)) for name in names], weight, len(categories) + 1)[
+        : len(categories)
+    ]
+    return tuple(categories[code] for code in np.sort(np.argsort(-total, kind="stable")[:most]))
 
 
-def category_codes(names: Sequence[str], known: Sequence[str]) -> Codes:
+def category_codes(names: Sequence[str], categories: Sequence[str]) -> Codes:
     """Return the place of each name among the known ones; their number for others.
 
     >>> category_codes(["b", "z", "a"], ["a", "b"]).tolist()
     [1, 2, 0]
     """
-    codes = {name: code for code, name in enumerate(known)}
+    codes = {name: code for code, name in enumerate(categories)}
     return np.fromiter((codes.get(name, len(codes)) for name in names), np.intp, len(names))

@@ -76,8 +76,8 @@ def positive_of(classes: Sequence[Any]) -> int | None:
     if all(is_number(name) for name in classes):
         return int(classes[1] > classes[0])
     for index in (0, 1):
-        name, rest = str(classes[index]), str(classes[1 - index])
-        if name and re.fullmatch(rf"(no|not|non)[ _-]?{re.escape(name)}", rest, re.IGNORECASE):
+        name, other = str(classes[index]), str(classes[1 - index])
+        if name and re.fullmatch(rf"(no|not|non)[ _-]?{re.escape(name)}", other, re.IGNORECASE):
             return index
     return None
 
@@ -89,14 +89,14 @@ def two_classes(labels: NDArray[Any]) -> tuple[Any, Any] | None:
     (('no', 'yes'), ('0', '1'), None)
     """
     try:
-        seen = sorted(set(labels.tolist()))
+        classes = sorted(set(labels.tolist()))
     except TypeError:  # labels of several types
         return None
-    if len(seen) == 1:
-        opposite = {"0": "1", "1": "0"}.get(seen[0]) or opposite_of(seen[0])
-        seen += [] if opposite is None else [opposite]
-    positive = positive_of(seen)
-    return None if positive is None else (seen[1 - positive], seen[positive])
+    if len(classes) == 1:
+        opposite = {"0": "1", "1": "0"}.get(classes[0]) or opposite_of(classes[0])
+        classes += [] if opposite is None else [opposite]
+    positive = positive_of(classes)
+    return None if positive is None else (classes[1 - positive], classes[positive])
 
 
 def positive_last(names: list[str], pattern: str) -> list[str]:
@@ -131,16 +131,16 @@ def class_names(names: list[str], pattern: str) -> list[Any] | None:
         ends.insert(len(ends) if around_star[0][-1:].isalnum() else 0, around_star)
     for prefix, suffix in ends:
         if all(name.lower().startswith(prefix) and name.lower().endswith(suffix) for name in names):
-            parts = [name[len(prefix) : len(name) - len(suffix)] for name in names]
-            if all(part.isdigit() for part in parts):
-                return [int(part) for part in parts]
-            if all(parts) and (prefix.endswith("_") or (prefix, suffix) == around_star):
-                return parts
+            middles = [name[len(prefix) : len(name) - len(suffix)] for name in names]
+            if all(middle.isdigit() for middle in middles):
+                return [int(middle) for middle in middles]
+            if all(middles) and (prefix.endswith("_") or (prefix, suffix) == around_star):
+                return middles
     first, last = min(names), max(names)
     differ_at = next((i for i, pair in enumerate(zip(first, last, strict=False)) if len(set(pair)) > 1), len(first))
     common_prefix = re.sub(r"[^\W_]*$", "", first[:differ_at])
-    parts = [name[len(common_prefix) :] for name in names]
-    return parts if all(parts) and not any(part.isdigit() for part in parts) else None
+    middles = [name[len(common_prefix) :] for name in names]
+    return middles if all(middles) and not any(middle.isdigit() for middle in middles) else None
 
 
 def as_booleans(names: Iterable[Any]) -> list[bool] | None:
@@ -167,9 +167,9 @@ def read_columns(
     if len(set(names)) < max(2, len(names)) or classes is not None:
         return unchanged
     is_text = all(isinstance(name, str) for name in names)
-    named = class_names([str(name) for name in names], pattern) if is_text else list(names)
+    class_list = class_names([str(name) for name in names], pattern) if is_text else list(names)
     if len(names) == 2 and pos_label is not None:
-        pair = next((pair for pair in (list(names), named) if pair is not None and pos_label in pair), None)
+        pair = next((pair for pair in (list(names), class_list) if pair is not None and pos_label in pair), None)
         if pair is None:
             return unchanged
         return ColumnOrder([1, 0], pair[::-1], None) if pair[0] == pos_label else ColumnOrder(None, pair, None)
@@ -181,16 +181,16 @@ def read_columns(
             ordered = ordered[::-1]
     order = None if ordered == list(names) else [names.index(name) for name in ordered]
     numbers = list(range(len(names)))
-    usual = unchanged._replace(order=order)
-    if not is_text or named is None or pos_label is not None or named == numbers:
-        return usual
+    result = unchanged._replace(order=order)
+    if not is_text or class_list is None or pos_label is not None or class_list == numbers:
+        return result
     if order is not None:
-        named = named[::-1]
-    if named == numbers or set(names) == set(named):
-        return usual
-    positions = {name: index for index, name in enumerate(named)}
+        class_list = class_list[::-1]
+    if class_list == numbers or set(names) == set(class_list):
+        return result
+    positions = {name: index for index, name in enumerate(class_list)}
     are_labels = _distinct(labels, positions) is not None or _names_some(labels, positions)
-    return usual._replace(classes=tuple(named)) if are_labels else usual
+    return result._replace(classes=tuple(class_list)) if are_labels else result
 
 
 def numbers_of_columns(names: Sequence[Any]) -> tuple[int, ...]:
@@ -220,8 +220,8 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
         return classes
     if classes is not None:
         stated = tuple(classes) if isinstance(classes, (list, tuple, np.ndarray)) else ()
-        for known in (names, numbers_of_columns(names)):
-            if stated != known and all(map(is_hashable, stated)) and set(stated) == set(known):
+        for candidates in (names, numbers_of_columns(names)):
+            if stated != candidates and all(map(is_hashable, stated)) and set(stated) == set(candidates):
                 raise ArgumentError(
                     "classes", f"the columns of the probabilities are in another order: {list(names)}", "drop classes"
                 )
@@ -229,12 +229,12 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
     if labels.ndim != 1 or not len(labels) or names == tuple(range(len(names))):
         return None
     positions = {name: index for index, name in enumerate(names)}
-    seen = _distinct(labels, positions)
-    if seen is None:
+    label_values = _distinct(labels, positions)
+    if label_values is None:
         # If only some labels are names, the check of labels reports the first that is not.
         return names if _names_some(labels, positions) else None
-    counted = all(is_number(label) and label in range(len(names)) for label in seen)
-    if counted and any(positions[label] != label for label in seen):
+    counted = all(is_number(label) and label in range(len(names)) for label in label_values)
+    if counted and any(positions[label] != label for label in label_values):
         problem = f"the labels could be names or positions of the columns {list(names)}, which differ"
         remedy = "pass classes if they are names, or pass y_prob.to_numpy() if they are positions, from 0"
         raise LabelError("y_true", problem, remedy)
@@ -257,10 +257,10 @@ def _distinct(labels: NDArray[Any], names: Mapping[Any, int]) -> set[Any] | None
         if labels.item(0) not in names:
             return None
         # A set is faster than sorting for text, and slower for numbers.
-        seen = set((np.unique(labels) if labels.dtype.kind in "biuf" else labels).tolist())
+        values = set((np.unique(labels) if labels.dtype.kind in "biuf" else labels).tolist())
     except TypeError:  # unhashable values are not names
         return None
-    return seen if seen <= names.keys() else None
+    return values if values <= names.keys() else None
 
 
 def check_same_rows(first: Any, others: Mapping[str, Any], argument: str = "y_true") -> None:
@@ -273,14 +273,14 @@ def check_same_rows(first: Any, others: Mapping[str, Any], argument: str = "y_tr
         return
     groups = {name: value.values() if isinstance(value, dict) else [value] for name, value in others.items()}
     for name, value in ((name, value) for name, values in groups.items() for value in values):
-        own = index_of(value)
-        if own is None or len(own) != len(index) or own.equals(index):
+        row_labels = index_of(value)
+        if row_labels is None or len(row_labels) != len(index) or row_labels.equals(index):
             continue
-        if own.is_unique and index.is_unique and own.isin(index).all():
+        if row_labels.is_unique and index.is_unique and row_labels.isin(index).all():
             problem = f"has the same index as {argument} in another order, but rows are matched by position"
             remedy = f"pass {name}.loc[{argument}.index], or {name}.to_numpy() if the index has no meaning"
             raise InputError(name, problem, remedy)
-        if not (_is_default(index) or _is_default(own)):
+        if not (_is_default(index) or _is_default(row_labels)):
             problem = f"has another index than {argument}, but rows are matched by position"
             remedy = f"align them by index, or pass {name}.to_numpy() if its rows are those of {argument}"
             raise InputError(name, problem, remedy)

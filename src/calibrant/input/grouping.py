@@ -82,7 +82,7 @@ def split_items(text: str, argument: str = "groups") -> list[str]:
 
 def _split(text: str, separator: re.Pattern[str], argument: str) -> list[str]:
     """Split a text at a separator outside of quotes and brackets."""
-    parts, start, depth, at = [], 0, 0, 0
+    items, start, depth, at = [], 0, 0, 0
     while at < len(text):
         sign = text[at]
         if sign in "'\"":
@@ -94,11 +94,11 @@ def _split(text: str, separator: re.Pattern[str], argument: str) -> list[str]:
         depth += (sign in "([{") - (sign in ")]}")
         matched = separator.match(text, at) if depth == 0 else None
         if matched:
-            parts.append(text[start:at])
+            items.append(text[start:at])
             start = at = matched.end()
         else:
             at += 1
-    return [part.strip() for part in (*parts, text[start:])]
+    return [item.strip() for item in (*items, text[start:])]
 
 
 def parse_by(
@@ -117,8 +117,8 @@ def parse_by(
         raise ArgumentError(argument, f"has an empty item: {', '.join(texts)!r}", EXAMPLE)
     groupings = []
     for item in items:
-        parts = [item] if item in existing else _split(item, re.compile(r"\s+x\s+"), argument)
-        groupings.append(tuple(_factor(part, existing, argument) for part in parts))
+        factors = [item] if item in existing else _split(item, re.compile(r"\s+x\s+"), argument)
+        groupings.append(tuple(_factor(part, existing, argument) for part in factors))
     return tuple(dict.fromkeys(groupings))
 
 
@@ -126,20 +126,20 @@ def _factor(text: str, existing: Sequence[Any], argument: str) -> Factor:
     """Return what one item means: a column, quantile groups of one, or an expression."""
     if text in existing:
         return Factor(text, "column", text)
-    whole = _QUOTED.fullmatch(text)
-    if whole and (name := whole[1].replace('""', '"')) in existing:
+    quoted = _QUOTED.fullmatch(text)
+    if quoted and (name := quoted[1].replace('""', '"')) in existing:
         return Factor(name, "column", name)
-    cut = _QUANTILES.fullmatch(text)
-    if cut:
-        inner = _QUOTED.fullmatch(cut["name"])
-        name = inner[1].replace('""', '"') if inner else cut["name"]
+    quantiles = _QUANTILES.fullmatch(text)
+    if quantiles:
+        inner = _QUOTED.fullmatch(quantiles["name"])
+        name = inner[1].replace('""', '"') if inner else quantiles["name"]
         if name in existing or inner or _NAME.fullmatch(name):
             match_columns(_texts(existing), [_literally(name, existing)], argument)
-            if int(cut["count"]) < 2:
+            if int(quantiles["count"]) < 2:
                 problem = f"{text}: at least 2 quantile groups are required"
                 raise ArgumentError(argument, problem, f"({text}) divides, {name}/4 has 4 groups")
-            return Factor(f"{name}/{int(cut['count'])}", "quantiles", name, int(cut["count"]))
-    if whole or _NAME.fullmatch(text) or (any(sign in text for sign in "*?[") and not re.search(r"[\s(<>=]", text)):
+            return Factor(f"{name}/{int(quantiles['count'])}", "quantiles", name, int(quantiles["count"]))
+    if quoted or _NAME.fullmatch(text) or (any(sign in text for sign in "*?[") and not re.search(r"[\s(<>=]", text)):
         match_columns(_texts(existing), [_literally(text, existing)], argument)  # raises, with columns of similar names
     return Factor(text, "expression", text)
 
@@ -164,10 +164,10 @@ def group_columns(
 ) -> GroupColumns:
     """Return the groupings by columns, quantiles and expressions; `get` returns a column by its name, with None for missing values."""
     factors = parse_by(by, existing, argument)
-    every = list(dict.fromkeys(factor for each in factors for factor in each))
-    values = {factor: get(factor.column) for factor in every if factor.kind != "expression"}
+    all_factors = list(dict.fromkeys(factor for each in factors for factor in each))
+    values = {factor: get(factor.column) for factor in all_factors if factor.kind != "expression"}
     values |= _evaluate_expressions(
-        [factor for factor in every if factor.kind == "expression"], existing, get, argument
+        [factor for factor in all_factors if factor.kind == "expression"], existing, get, argument
     )
     return GroupColumns(factors, values)
 
@@ -208,19 +208,19 @@ def _evaluate_expressions(
     connection = connect()
     try:
         lower = {name.lower(): name for name in reversed(_texts(existing))}
-        used: dict[str, str] = {}
+        columns_used: dict[str, str] = {}
         for factor in factors:
-            named = check_expression(connection, factor.column, argument)
-            used |= {lower[name.lower()]: "" for name in named if name.lower() in lower}
-        if not used:
+            names = check_expression(connection, factor.column, argument)
+            columns_used |= {lower[name.lower()]: "" for name in names if name.lower() in lower}
+        if not columns_used:
             unknown = next((name for f in factors for name in check_expression(connection, f.column, argument)), None)
             if unknown is not None:
                 match_columns(_texts(existing), [_literally(unknown, ())], argument)
             raise ArgumentError(argument, f"{factors[0].name} names no column", f"name one; {EXAMPLE}")
-        table = {name: np.asarray(get(name)) for name in used}
+        table = {name: np.asarray(get(name)) for name in columns_used}
         for name, array in table.items():  # in a type that DuckDB reads
-            kinds = {"U": "object", "S": "object", "M": "datetime64[us]"}
-            table[name] = array.astype(kinds.get(array.dtype.kind, array.dtype), copy=False)
+            dtypes = {"U": "object", "S": "object", "M": "datetime64[us]"}
+            table[name] = array.astype(dtypes.get(array.dtype.kind, array.dtype), copy=False)
         connection.register("rows that calibrant groups", table)
         columns = values_of_expressions(connection, '"rows that calibrant groups"', factors, _texts(existing), argument)
         n = len(next(iter(table.values())))
@@ -245,8 +245,8 @@ def values_of_expressions(
     import duckdb
 
     def select(cells: Sequence[str]) -> str:
-        listed = ", ".join(f"{cell} AS g{index}" for index, cell in enumerate(cells))
-        return f"SELECT {listed} FROM {table}"  # noqa: S608 - quoted names, and expressions that were checked
+        select_list = ", ".join(f"{cell} AS g{index}" for index, cell in enumerate(cells))
+        return f"SELECT {select_list} FROM {table}"  # noqa: S608 - quoted names, and expressions that were checked
 
     written = []
     for factor in factors:
@@ -266,25 +266,24 @@ def values_of_expressions(
         raise condition_error(error, existing, argument) from error
     except duckdb.Error as error:
         raise ArgumentError(argument, f"cannot be evaluated: {first_line(error)}", "check the expression") from error
-    return {factor: _as_integers(columns[f"g{index}"]) for index, factor in enumerate(factors)}
+    for name, values in columns.items():
+        # Real numbers that are all whole become integers, so that a decade is 60 and not 60.0.
+        is_whole = values.dtype.kind == "f" and not np.ma.is_masked(values) and bool((values == np.rint(values)).all())
+        if is_whole and bool((np.abs(values) < 2**53).all()):
+            columns[name] = values.astype(np.int64)
+    return {factor: columns[f"g{index}"] for index, factor in enumerate(factors)}
 
 
 def _numbers(values: Array) -> Array:
     """Return text as numbers if it is numbers beside missing ones, such as ``NA``; else unchanged."""
     texts = np.ma.filled(values, None).tolist()
-    kept = [text for text in texts if text is not None]
-    if any("_" in text for text in kept) or not any(map(is_missing_text, kept)):  # Python takes 1_0 for a number
+    present = [text for text in texts if text is not None]
+    if any("_" in text for text in present) or not any(map(is_missing_text, present)):  # Python takes 1_0 for a number
         return values
     try:
         return np.array([math.nan if text is None or is_missing_text(text) else float(text) for text in texts])
     except ValueError:
         return values
-
-
-def _as_integers(values: Array) -> Array:
-    """Return real numbers that are all whole as integers, so that a decade is 60 and not 60.0."""
-    whole = values.dtype.kind == "f" and not np.ma.is_masked(values) and bool((values == np.rint(values)).all())
-    return values.astype(np.int64) if whole and bool((np.abs(values) < 2**53).all()) else values
 
 
 def _cell(factor: Factor, cell: str, type: str) -> str:
@@ -314,12 +313,12 @@ def read_groupings(
     if groups.plain:
         code, grouping = coded[0]
         return code, grouping.groups, (replace(grouping, labels=grouping.groups),)
-    taken: set[Any] = set()
+    labels_used: set[Any] = set()
     groupings = []
     for code, grouping in coded:
-        clash = len(coded) > 1 and bool(taken & set(grouping.labels))
+        clash = len(coded) > 1 and bool(labels_used & set(grouping.labels))
         labels = tuple(f"{grouping.name}: {label}" for label in grouping.labels) if clash else grouping.labels
-        taken |= set(labels)
+        labels_used |= set(labels)
         groupings.append((code, replace(grouping, labels=labels)))
     if len(groupings) == 1:
         code, grouping = groupings[0]
@@ -362,9 +361,23 @@ def groupings_of(p: Any) -> tuple[Grouping, ...]:
 
 
 def as_group_columns(groups: Any) -> Any:
-    """Return groups that are passed as several columns as such; one group for each row, and None, unchanged."""
+    """Return groups that are passed as several columns as such; one group for each row, and None, unchanged.
+
+    Of columns that are passed by name, NAME/INTEGER has quantile groups.
+    """
     if isinstance(groups, Mapping):
-        return _from_mapping(groups)
+        if not groups:
+            raise ArgumentError("groups", "is an empty mapping", 'for example {"region": region}')
+        values = {}
+        for name, entries in groups.items():
+            if entries is None:
+                raise ArgumentError("groups", f"{name!r} is None", "pass one value for each row")
+            quantiles = _QUANTILES.fullmatch(name) if isinstance(name, str) else None
+            factor = Factor(str(name), "column", str(name))
+            if quantiles and int(quantiles["count"]) >= 2:
+                factor = Factor(name, "quantiles", quantiles["name"].strip('"'), int(quantiles["count"]))
+            values[factor] = entries
+        return GroupColumns(tuple((factor,) for factor in values), values)
     several = not isinstance(groups, GroupColumns) and (getattr(groups, "ndim", 1) == 2 or is_frame(groups))
     if not several:
         return groups
@@ -394,28 +407,12 @@ def note_unweighted(groupings: Sequence[Grouping], groups: Array, kept: Array) -
     notes = []
     for grouping in groupings:
         before, after = (set(np.unique(grouping.place[code]).tolist()) for code in (groups, groups[kept]))
-        gone = [repr(str(grouping.groups[label])) for label in sorted(before - after)]
-        more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
-        one = f"{grouping.name}: all rows of {', '.join(gone[:5])}{more} have weight 0, so that there are no results for them"
-        note = "; ".join(filter(None, [grouping.note, one if gone else ""]))
+        lost = [repr(str(grouping.groups[label])) for label in sorted(before - after)]
+        further = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+        remark = f"{grouping.name}: all rows of {', '.join(lost[:5])}{further} have weight 0, so that there are no results for them"
+        note = "; ".join(filter(None, [grouping.note, remark if lost else ""]))
         notes.append(replace(grouping, note=note))
     return tuple(notes)
-
-
-def _from_mapping(groups: Mapping[Any, Any]) -> GroupColumns:
-    """Groupings by columns that are passed by name; NAME/INTEGER has quantile groups."""
-    if not groups:
-        raise ArgumentError("groups", "is an empty mapping", 'for example {"region": region}')
-    values = {}
-    for name, entries in groups.items():
-        if entries is None:
-            raise ArgumentError("groups", f"{name!r} is None", "pass one value for each row")
-        cut = _QUANTILES.fullmatch(name) if isinstance(name, str) else None
-        factor = Factor(str(name), "column", str(name))
-        if cut and int(cut["count"]) >= 2:
-            factor = Factor(name, "quantiles", cut["name"].strip('"'), int(cut["count"]))
-        values[factor] = entries
-    return GroupColumns(tuple((factor,) for factor in values), values)
 
 
 def _grouping(
@@ -475,8 +472,8 @@ def _quantile_groups(
     order = np.argsort(values, kind="stable")
     reach = np.cumsum(np.ones(n, np.int64) if counts is None else counts[order])
     total = int(reach[-1])
-    wanted = [-(-total * k // factor.number) for k in range(1, factor.number)]  # rounded up
-    edges = np.unique(values[order][np.searchsorted(reach, wanted, side="left")])
+    ranks = [-(-total * k // factor.number) for k in range(1, factor.number)]  # rounded up
+    edges = np.unique(values[order][np.searchsorted(reach, ranks, side="left")])
     code = np.searchsorted(edges, values, side="left")
     present, code = np.unique(code, return_inverse=True)
     low = np.array([values[code == group].min() for group in range(len(present))])
@@ -496,10 +493,10 @@ def _as_numbers_or_dates(values: Array) -> Array:
     import datetime
     import decimal
 
-    kinds = {type(value) for value in values.tolist()}
-    if kinds and kinds <= {int, float, decimal.Decimal} and bool not in kinds:
+    types = {type(value) for value in values.tolist()}
+    if types and types <= {int, float, decimal.Decimal} and bool not in types:
         return values.astype(np.float64)
-    if kinds and kinds <= {datetime.date, datetime.datetime}:
+    if types and types <= {datetime.date, datetime.datetime}:
         return values.astype("datetime64[us]")
     return values
 
@@ -518,8 +515,8 @@ def _interval_texts(low: Array, high: Array) -> Iterator[tuple[str, str]]:
         return zip(*(text.tolist() for text in texts), strict=True)
     for digits in range(3, 18):
         a, b = ([f"{value:.{digits}g}" for value in ends.tolist()] for ends in (low, high))
-        apart = all(float(end) < float(start) for end, start in zip(b, a[1:], strict=False))
-        kept = all((x == y) == (p == q) for x, y, p, q in zip(a, b, low.tolist(), high.tolist(), strict=True))
-        if apart and kept:
+        are_distinct = all(float(end) < float(start) for end, start in zip(b, a[1:], strict=False))
+        keep_equality = all((x == y) == (p == q) for x, y, p, q in zip(a, b, low.tolist(), high.tolist(), strict=True))
+        if are_distinct and keep_equality:
             break
     return zip(a, b, strict=True)

@@ -107,25 +107,25 @@ def describe_reversal(p: Predictions) -> str:
         return ""
     step = -(-p.n // SAMPLED)
     if p.top_correct is None:
-        right: Array = (p.probs[::step] > 0.5) == p.labels[::step]
+        is_correct: Array = (p.probs[::step] > 0.5) == p.labels[::step]
     else:
-        right = p.top_correct[::step]
+        is_correct = p.top_correct[::step]
     # For correctly ordered classes, chance rarely exceeds this.
-    if np.count_nonzero(right) * p.k >= len(right):
+    if np.count_nonzero(is_correct) * p.k >= len(is_correct):
         return ""
     weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
     share = weight / weight.sum()
     size = 1 / float(np.square(share).sum()) if p.weight_kind != "counts" else float(weight.sum())
     confidence = p.top_score if p.top_score is not None else np.maximum(p.probs, 1 - p.probs)
-    hit = p.top_correct if p.top_correct is not None else (p.probs > 0.5) == p.labels
-    accuracy, sure = float(share @ hit), float(share @ confidence.astype(np.float64))
+    correct = p.top_correct if p.top_correct is not None else (p.probs > 0.5) == p.labels
+    accuracy, sure = float(share @ correct), float(share @ confidence.astype(np.float64))
     if p.k == 2:
-        far = 0.5 - accuracy > FAR * 0.5 / math.sqrt(size) and _falls_with_the_label(p, share, size)
+        is_reversed = 0.5 - accuracy > FAR * 0.5 / math.sqrt(size) and _falls_with_the_label(p, share, size)
     else:
         # Errors more frequent than predicted, and than by random guessing, indicate columns in a different order.
         bound = min(1 - sure, 1 / p.k)
-        far = sure > 0.5 and bound - accuracy > FAR * math.sqrt(bound * (1 - bound) / size)
-    if not far:
+        is_reversed = sure > 0.5 and bound - accuracy > FAR * math.sqrt(bound * (1 - bound) / size)
+    if not is_reversed:
         return ""
     order = "reversed" if p.k == 2 else "permuted"
     return f"accuracy is {accuracy:.1%} at a mean confidence of {sure:.1%}, so the classes look {order}"

@@ -90,8 +90,8 @@ def _classes_of(columns: Columns, probabilities: Probabilities, soft: bool) -> t
         classes = classes_of_columns(columns.names, classes, labels)
     if classes is not None:
         return class_names(classes, probabilities.k), None
-    plain = exclusive and pos_label is None and probabilities.probs.ndim == 1 and labels.ndim == 1
-    pair = two_classes(labels) if plain and labels.dtype.kind in "USO" and is_text(labels) else None
+    is_one_column = exclusive and pos_label is None and probabilities.probs.ndim == 1 and labels.ndim == 1
+    pair = two_classes(labels) if is_one_column and labels.dtype.kind in "USO" and is_text(labels) else None
     return pair, None if pair is None else pair[1]
 
 
@@ -104,9 +104,9 @@ def _name_two_columns(columns: Columns, probabilities: Probabilities, soft: bool
     positive = columns.pos_label if pair is None else pair[1]
     if positive is None:
         return columns
-    seen = sorted(set(labels.tolist()) if pair is None else pair, key=str)
-    if seen[1:] == [positive] and columns.pos_label in (None, positive):
-        return columns._replace(classes=seen, pos_label=None)
+    values = sorted(set(labels.tolist()) if pair is None else pair, key=str)
+    if values[1:] == [positive] and columns.pos_label in (None, positive):
+        return columns._replace(classes=values, pos_label=None)
     return columns
 
 
@@ -271,13 +271,13 @@ def _codes_around_positive(y: Array, classes: tuple[Any, ...] | None, pos_label:
     positive = np.asarray(y == pos_label)
     if positive.shape != y.shape:
         raise LabelError("pos_label", f"{pos_label!r} cannot be compared with the labels, such as {_short(y[0])}")
-    others = y[~positive]
-    if len(others) == 0:
+    negatives = y[~positive]
+    if len(negatives) == 0:
         return positive
     if classes is None and not positive.any():
-        problem = f"{pos_label!r} does not occur among the labels; the first label is {_short(others[0])}"
+        problem = f"{pos_label!r} does not occur among the labels; the first label is {_short(negatives[0])}"
         raise LabelError("pos_label", problem, "check its spelling and type or pass classes")
-    allowed = [name for name in classes if name != pos_label] if classes is not None else [others[0]]
+    allowed = [name for name in classes if name != pos_label] if classes is not None else [negatives[0]]
     stray = ~np.isin(y, np.asarray([*allowed, pos_label], dtype=y.dtype if y.dtype.kind in "OUS" else None))
     if stray.any():
         row = int(np.argmax(stray))
@@ -297,7 +297,17 @@ def _columns(y: Array) -> str:
 
 
 def _from_names(y: Array, classes: tuple[Any, ...]) -> Array:
-    values, inverse = np.unique(y, return_inverse=True) if y.dtype.kind != "O" else _unique_objects(y)
+    values: Any
+    if y.dtype.kind != "O":
+        values, inverse = np.unique(y, return_inverse=True)
+    else:
+        number_of: dict[Any, int] = {}
+        try:
+            inverse = np.fromiter((number_of.setdefault(value, len(number_of)) for value in y), np.intp, len(y))
+        except TypeError:
+            row = next(row for row, value in enumerate(y) if not is_hashable(value))
+            raise InputTypeError("y_true", f"expected text or numbers, got {type(y[row]).__name__}", row=row) from None
+        values = list(number_of)
     position = {name: index for index, name in enumerate(classes)}
     codes = np.empty(len(values), np.intp)
     for place, value in enumerate(values):
@@ -309,16 +319,6 @@ def _from_names(y: Array, classes: tuple[Any, ...]) -> Array:
             raise LabelError("y_true", problem, remedy, row=row)
         codes[place] = position[key]
     return np.asarray(codes[inverse.ravel()])
-
-
-def _unique_objects(y: Array) -> tuple[list[Any], Array]:
-    seen: dict[Any, int] = {}
-    try:
-        inverse = np.fromiter((seen.setdefault(value, len(seen)) for value in y), np.intp, len(y))
-    except TypeError:
-        row = next(row for row, value in enumerate(y) if not is_hashable(value))
-        raise InputTypeError("y_true", f"expected text or numbers, got {type(y[row]).__name__}", row=row) from None
-    return list(seen), inverse
 
 
 def _list(classes: tuple[Any, ...]) -> str:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -70,24 +71,19 @@ class AnswerTable:
         groups = None
         if by is not None:
             if by not in self.columns:
-                listed = ", ".join(name for name in self.columns if not name.startswith("p_"))
-                raise ColumnError("by", f"unknown field {by!r}", f"the fields are {listed}")
+                names = ", ".join(name for name in self.columns if not name.startswith("p_"))
+                raise ColumnError("by", f"unknown field {by!r}", f"the fields are {names}")
             groups = self.columns[by]
         if self.classes is None:
-            right = self.columns["correct"].astype(np.int64)
-            return Predictions(right, self.columns["confidence"], input="confidence", groups=groups)
+            correct = self.columns["correct"].astype(np.int64)
+            return Predictions(correct, self.columns["confidence"], input="confidence", groups=groups)
         probs = np.column_stack([self.columns[name] for name in self.probs])
         predictions = Predictions(self.columns["label"], probs, classes=list(self.classes), groups=groups)
         predictions.label_name = "answer"
         return predictions
 
 
-def read_lm_harness(
-    path: Any,
-    *,
-    length_norm: LengthNorm = "none",
-    by: str | None = "task",
-) -> Predictions:
+def read_lm_harness(path: Any, *, length_norm: LengthNorm = "none", by: str | None = "task") -> Predictions:
     """Read multiple-choice answers from the sample logs of lm-evaluation-harness.
 
     The harness writes one file per task, ``samples_TASK_DATE.jsonl``, if it is run with ``--log_samples``. The probability of a choice is the
@@ -172,34 +168,38 @@ class _Question(NamedTuple):
     scores: Floats
     texts: tuple[str, ...] | None
     target: Any
-    logged: Mapping[str, float]
+    accuracy: float | None
+    """Whether the harness counted the answer as correct; None if that is not logged."""
 
 
 def harness_table(path: Any, length_norm: LengthNorm = "none") -> AnswerTable:
     """The answers in sample logs of lm-evaluation-harness; parameters as for `read_lm_harness`."""
     check_choice(length_norm, "length_norm", tuple(LENGTHS))
+    metric = LENGTHS[length_norm]
     questions = [
-        _question(position, _task(file, record), record)
+        _question(place, _task(file, record), record, metric)
         for file in log_files(path, "samples_*.json*")
-        for position, record in log_records(file)
+        for place, record in log_records(file)
         if not isinstance(record, Mapping) or record.get("filter", "none") == "none"
     ]
     if not questions:
         raise ColumnError("path", "has no samples of the filter none", "evaluate a multiple-choice task")
-    seen: dict[Any, str] = {}
+    place_of: dict[Any, str] = {}
     for question in questions:
         key = (question.task, str(question.doc)) if question.doc is not None else (question.place,)
-        if seen.setdefault(key, question.place) != question.place:
-            problem = f"doc_id {question.doc} of task {question.task} occurs twice ({seen[key]}; {question.place})"
+        if place_of.setdefault(key, question.place) != question.place:
+            problem = f"doc_id {question.doc} of task {question.task} occurs twice ({place_of[key]}; {question.place})"
             raise InputError("path", problem, "read the log of one run and one model at a time")
     questions = [question for _, question in sorted(enumerate(questions), key=lambda pair: (pair[1].task, pair[0]))]
     probs = [_probabilities(question, length_norm) for question in questions]
     chosen = [int(p.argmax()) for p in probs]
-    logged = [question.logged.get(LENGTHS[length_norm]) for question in questions]
-    answers = _answers(questions, chosen, logged, LENGTHS[length_norm])
+    answers: list[set[int] | None] = []
+    for _, pairs in groupby(zip(questions, chosen, strict=True), key=lambda pair: pair[0].task):
+        of_task, choices_of_task = zip(*pairs, strict=True)
+        answers += _answers(of_task, choices_of_task, metric)
     correct = [
-        bool(told) if answer is None else chosen[i] in answer
-        for i, (answer, told) in enumerate(zip(answers, logged, strict=True))
+        bool(question.accuracy) if answer is None else choice in answer
+        for question, choice, answer in zip(questions, chosen, answers, strict=True)
     ]
     columns = {
         "task": as_texts(question.task for question in questions),
@@ -214,8 +214,8 @@ def harness_table(path: Any, length_norm: LengthNorm = "none") -> AnswerTable:
     if len(numbers) > 1:
         return AnswerTable(columns, None, f"questions have between {numbers[0]} and {numbers[-1]} choices")
     if unknown:
-        what = "the correct choice is not the only one, or known only as the logged accuracy"
-        return AnswerTable(columns, None, f"in {unknown:,} of {len(questions):,} questions {what}")
+        reason = "the correct choice is not the only one, or known only as the logged accuracy"
+        return AnswerTable(columns, None, f"in {unknown:,} of {len(questions):,} questions {reason}")
     # The texts of the choices if all questions have the same, such as letters or yes and no; else their numbers.
     choices = {
         None if question.texts is None else tuple(text.strip() for text in question.texts) for question in questions
@@ -235,9 +235,8 @@ LENGTHS = {"none": "acc", "characters": "acc_norm", "bytes": "acc_bytes"}
 
 def log_files(path: Any, inside: str) -> list[Path]:
     """The files of a name, a pattern, a folder or a list of these."""
-    listed = path if isinstance(path, (list, tuple)) else [path]
     files: list[Path] = []
-    for entry in listed:
+    for entry in path if isinstance(path, (list, tuple)) else [path]:
         if not isinstance(entry, (str, Path)):
             raise ArgumentError("path", f"must be a file name, a pattern or a folder; got {entry!r}")
         location = Path(entry)
@@ -257,12 +256,12 @@ def log_files(path: Any, inside: str) -> list[Path]:
 def _text(file: Path) -> str:
     """The text of a file, which may be packed."""
     try:
-        raw = file.read_bytes()
-        raw = gzip.decompress(raw) if file.suffix == ".gz" else raw
+        content = file.read_bytes()
+        content = gzip.decompress(content) if file.suffix == ".gz" else content
     except (OSError, EOFError, zlib.error) as error:
         raise FileError(str(file), f"cannot be read: {error}", "check the file") from None
     try:
-        text = raw.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileError(str(file), "is not UTF-8 text", "save it as UTF-8") from None
     if not text.strip():
@@ -274,9 +273,9 @@ def log_records(file: Path) -> list[tuple[str, Any]]:
     """The JSON objects of a file with their places: one per line, or a list."""
     text = _text(file)
     with suppress(ValueError):  # one document, which may span several lines
-        whole = json.loads(text)
-        if isinstance(whole, list) or "\n" in text.strip():
-            items = whole if isinstance(whole, list) else [whole]
+        document = json.loads(text)
+        if isinstance(document, list) or "\n" in text.strip():
+            items = document if isinstance(document, list) else [document]
             return [(f"{file.name}, entry {place:,}", item) for place, item in enumerate(items)]
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     records: list[tuple[str, Any]] = []
@@ -296,51 +295,47 @@ def _task(file: Path, record: Any) -> str:
     return str(record.get("task_name", name)) if isinstance(record, Mapping) else name
 
 
-def _question(position: str, task: str, sample: Mapping[str, Any]) -> _Question:
-    """A checked sample."""
+def _question(place: str, task: str, sample: Mapping[str, Any], metric: str) -> _Question:
+    """A checked sample, with the logged accuracy that is called `metric`."""
     if not isinstance(sample, Mapping):
-        raise ColumnError("path", f"{position} is not a sample of lm-evaluation-harness; got {_short_repr(sample)}")
+        raise ColumnError("path", f"{place} is not a sample of lm-evaluation-harness; got {_short_repr(sample)}")
     responses = sample.get("filtered_resps", sample.get("resps"))
     scores = None if not isinstance(responses, list) else _scores(responses)
     if scores is None or len(scores) < 2:
-        problem = (
-            f"{position} has no log-likelihoods of two or more choices; its fields are {', '.join(map(str, sample))}"
-        )
+        problem = f"{place} has no log-likelihoods of two or more choices; its fields are {', '.join(map(str, sample))}"
         raise ColumnError("path", problem, "evaluate a multiple-choice task with --log_samples")
     if "acc_mutual_info" in sample:
-        problem = f"{position} has unconditional log-likelihoods beside those of the choices"
+        problem = f"{place} has unconditional log-likelihoods beside those of the choices"
         raise ColumnError("path", problem, "evaluate the task without acc_mutual_info")
     # The continuation of each request, in the form of the current or of older versions.
     arguments = sample.get("arguments")
     entries = list(arguments.values()) if isinstance(arguments, Mapping) else arguments
     entries = entries if isinstance(entries, list) else []
-    parts = [list(entry.values()) if isinstance(entry, Mapping) else entry for entry in entries]
-    known = all(isinstance(entry, list) and len(entry) >= 2 and isinstance(entry[1], str) for entry in parts)
-    texts = tuple(entry[1] for entry in parts) if known and len({entry[1] for entry in parts}) == len(scores) else None
+    requests = [list(entry.values()) if isinstance(entry, Mapping) else entry for entry in entries]
+    have_text = all(isinstance(entry, list) and len(entry) >= 2 and isinstance(entry[1], str) for entry in requests)
+    continuations = tuple(entry[1] for entry in requests) if have_text else ()
+    texts = continuations if len(set(continuations)) == len(scores) else None
     doc = sample.get("doc")
-    wrong = ""
+    problem = ""
     if np.isnan(scores).any():
-        wrong = f"{int(np.isnan(scores).sum())} of {len(scores)} log-likelihoods are missing or NaN"
+        problem = f"{int(np.isnan(scores).sum())} of {len(scores)} log-likelihoods are missing or NaN"
     elif (scores > 1e-6).any():
-        wrong = f"log-likelihoods must not be positive; got {float(scores.max()):g}"
+        problem = f"log-likelihoods must not be positive; got {float(scores.max()):g}"
     elif not (scores > -np.inf).any():
-        wrong = "every choice has the log-likelihood -inf"
-    if wrong:
-        raise InputError("path", f"{position}: {wrong}", "check the log, or drop the question")
-    logged = {
-        name: float(sample[name])
-        for name in LENGTHS.values()
-        if isinstance(sample.get(name), (int, float)) and math.isfinite(float(sample[name]))
-    }
+        problem = "every choice has the log-likelihood -inf"
+    if problem:
+        raise InputError("path", f"{place}: {problem}", "check the log, or drop the question")
+    accuracy = sample.get(metric)
+    has_accuracy = isinstance(accuracy, (int, float)) and math.isfinite(accuracy)
     return _Question(
-        position,
-        task,
-        sample.get("doc_id"),
-        doc if isinstance(doc, Mapping) else {},
-        scores,
-        texts,
-        sample.get("target"),
-        logged,
+        place=place,
+        task=task,
+        doc=sample.get("doc_id"),
+        fields=doc if isinstance(doc, Mapping) else {},
+        scores=scores,
+        texts=texts,
+        target=sample.get("target"),
+        accuracy=accuracy if has_accuracy else None,
     )
 
 
@@ -375,50 +370,54 @@ def _softmax(scores: Floats) -> Floats:
     return np.asarray(exponentials / exponentials.sum())
 
 
-def _answers(
-    questions: Sequence[_Question], chosen: Sequence[int], logged: Sequence[float | None], name: str
-) -> list[set[int] | None]:
-    """The correct choices of each question; None where they are known only as the logged accuracy, which is called `name`."""
-    tasks: dict[str, list[int]] = {}
-    for i, question in enumerate(questions):
-        tasks.setdefault(question.task, []).append(i)
-    answers: list[set[int] | None] = [None] * len(questions)
-    for task, rows in tasks.items():
-        readings = [{i: _target_choices(questions[i], how) for i in rows} for how in ("index", "text")]
-        known = [i for i in rows if logged[i] is not None]
-        wrong = [
-            [i for i in known if (answer := reading[i]) is not None and (chosen[i] in answer) != bool(logged[i])]
-            for reading in readings
-        ]
-        costs = [(list(reading.values()).count(None), len(bad)) for reading, bad in zip(readings, wrong, strict=True)]
-        best = int(costs[1] < costs[0])
-        unclear = [i for i in rows if logged[i] is None and None not in (readings[0][i], readings[1][i])]
-        differ = next((i for i in unclear if readings[0][i] != readings[1][i]), None)
-        if differ is not None:
-            question = questions[differ]
+def _answers(questions: Sequence[_Question], chosen: Sequence[int], metric: str) -> list[set[int] | None]:
+    """The correct choices of the questions of a task; None where they are known only as the logged accuracy, which is called `metric`."""
+    reading = _choose_reading(questions, chosen, metric)
+    contradictions = _contradictions(questions, chosen, reading)
+    if contradictions:
+        question, choice = questions[contradictions[0]], chosen[contradictions[0]]
+        problem = (
+            f"in {len(contradictions):,} of {len(questions):,} questions of task {question.task} the field target contradicts the logged "
+            f"{metric} (first: {question.place}, target {question.target!r}, most probable choice {choice})"
+        )
+        raise InputError("target", problem, "check how the task scores its answers")
+    return [
+        _choice_from_accuracy(question, choice, metric) if answer is None else answer
+        for question, choice, answer in zip(questions, chosen, reading, strict=True)
+    ]
+
+
+def _choose_reading(questions: Sequence[_Question], chosen: Sequence[int], metric: str) -> list[set[int] | None]:
+    """The targets read as indices, or as texts if that leaves fewer unknown or contradicts the logged accuracy less often."""
+    by_index, by_text = ([_target_choices(question, how) for question in questions] for how in ("index", "text"))
+    for question, index, text in zip(questions, by_index, by_text, strict=True):
+        if question.accuracy is None and None not in (index, text) and index != text:
             problem = f"{question.place}: {question.target!r} is the index of a choice and the text of another"
-            raise InputError("target", problem, f"log the metric {name}, which tells which is meant")
-        if wrong[best]:
-            first = questions[wrong[best][0]]
-            problem = (
-                f"in {len(wrong[best]):,} of {len(rows):,} questions of task {task} the field target contradicts the logged {name} "
-                f"(first: {first.place}, target {first.target!r}, most probable choice {chosen[wrong[best][0]]})"
-            )
-            raise InputError("target", problem, "check how the task scores its answers")
-        for i in rows:
-            answer = readings[best][i]
-            answers[i] = _choice_from_accuracy(questions[i], chosen[i], logged[i], name) if answer is None else answer
-    return answers
+            raise InputError("target", problem, f"log the metric {metric}, which tells which is meant")
+    return min(
+        by_index, by_text, key=lambda reading: (reading.count(None), len(_contradictions(questions, chosen, reading)))
+    )
 
 
-def _choice_from_accuracy(question: _Question, chosen: int, logged: float | None, name: str) -> set[int] | None:
+def _contradictions(
+    questions: Sequence[_Question], chosen: Sequence[int], answers: Sequence[set[int] | None]
+) -> list[int]:
+    """Positions of the questions whose answer contradicts the logged accuracy of the chosen one."""
+    return [
+        i
+        for i, (question, choice, answer) in enumerate(zip(questions, chosen, answers, strict=True))
+        if answer is not None and question.accuracy is not None and (choice in answer) != bool(question.accuracy)
+    ]
+
+
+def _choice_from_accuracy(question: _Question, chosen: int, metric: str) -> set[int] | None:
     """The correct choice from the logged accuracy: the chosen one, or the other of two; None if it is one of several others."""
-    if logged is None:
+    if question.accuracy is None:
         problem = (
             f"{question.place}: the target {_short_repr(question.target)} is not one of {len(question.scores)} choices"
         )
-        raise InputError("target", problem, f"log the metric {name}, which tells whether the answer is correct")
-    if logged:
+        raise InputError("target", problem, f"log the metric {metric}, which tells whether the answer is correct")
+    if question.accuracy:
         return {chosen}
     return {1 - chosen} if len(question.scores) == 2 else None
 
@@ -432,7 +431,7 @@ def _target_choices(question: _Question, how: str) -> set[int] | None:
         except (ValueError, SyntaxError):
             target = question.target
     if isinstance(target, (list, tuple)):
-        several = [_choice_index(question, part, how) for part in target]
+        several = [_choice_index(question, item, how) for item in target]
         return None if not several or None in several else {index for index in several if index is not None}
     index = _choice_index(question, target, how)
     return None if index is None else {index}
@@ -454,7 +453,7 @@ def _choice_index(question: _Question, target: Any, how: str) -> int | None:
 
 
 # Names of columns that a field of a document cannot replace.
-OWN = ("task", "doc_id", "n_choices", "confidence", "correct", "label", "choice_mass", "id")
+RESERVED = ("task", "doc_id", "n_choices", "confidence", "correct", "label", "choice_mass", "id")
 
 
 def short_fields(fields: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
@@ -463,8 +462,8 @@ def short_fields(fields: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]
     columns = {}
     for name in shared:
         values = [record[name] for record in fields]
-        plain = all(isinstance(v, (str, int, float, bool)) and len(str(v)) <= SHORT_TEXT for v in values)
-        if plain and isinstance(name, str) and name not in OWN and not name.startswith("p_"):
+        is_short = all(isinstance(v, (str, int, float, bool)) and len(str(v)) <= SHORT_TEXT for v in values)
+        if is_short and isinstance(name, str) and name not in RESERVED and not name.startswith("p_"):
             columns[name] = as_column(values)
     return columns
 
@@ -476,10 +475,10 @@ def as_texts(values: Iterable[Any]) -> NDArray[Any]:
 
 def as_column(values: Sequence[Any]) -> NDArray[Any]:
     """Values of one kind as an array; others as text."""
-    kinds = {type(value) for value in values}
-    if kinds <= {int} or kinds <= {bool}:
+    types = {type(value) for value in values}
+    if types <= {int} or types <= {bool}:
         return np.array(values)
-    if kinds <= {int, float}:
+    if types <= {int, float}:
         return np.array(values, dtype=np.float64)
     return as_texts(values)
 
@@ -595,7 +594,7 @@ def response_table(
 ) -> AnswerTable:
     """The answers in responses, each with its place in a file; a reader of another format makes these responses of its own."""
     names = [name.strip() for name in choices] if not isinstance(choices, str) else list(choices.replace(" ", ""))
-    if len(names) < 2 or len({_bare(name) for name in names}) < len(names) or not all(names):
+    if len(names) < 2 or len({_normalize_token(name) for name in names}) < len(names) or not all(names):
         raise ArgumentError("choices", f"must be two or more different answers; got {choices!r}", 'for example "ABCD"')
     check_choice(failed, "failed", ("raise", "drop"))
     if isinstance(position, bool) or not isinstance(position, int):
@@ -604,42 +603,43 @@ def response_table(
         if not isinstance(record, Mapping):
             raise ColumnError("path", f"{place} is not a response; got {_short_repr(record)}", "")
     answers = [_answer(record, names, position) for _, record in records]
-    bad = [i for i, answer in enumerate(answers) if isinstance(answer, str)]
-    if len(bad) == len(records):
+    unusable = [i for i, answer in enumerate(answers) if isinstance(answer, str)]
+    if len(unusable) == len(records):
         fields = f"its fields are {', '.join(map(str, records[0][1]))}"
         remedy = "request logprobs=True and top_logprobs=20, or give choices and position"
         raise ColumnError("path", f"{records[0][0]}: {answers[0]} ({fields})", remedy)
-    if bad and failed == "raise":
-        problem = f"{len(bad):,} of {len(records):,} responses cannot be used; the first, {records[bad[0]][0]}: {answers[bad[0]]}"
+    if unusable and failed == "raise":
+        problem = f"{len(unusable):,} of {len(records):,} responses cannot be used; the first, {records[unusable[0]][0]}: {answers[unusable[0]]}"
         raise InputError("path", problem, "use failed='drop'")
-    if bad:
-        warn_caller(InputWarning("path", f"{len(bad):,} of {len(records):,} responses were left out", "check them"))
-    kept = [i for i, answer in enumerate(answers) if not isinstance(answer, str)]
+    if unusable:
+        warn_caller(
+            InputWarning("path", f"{len(unusable):,} of {len(records):,} responses were left out", "check them")
+        )
+    usable = [i for i, answer in enumerate(answers) if not isinstance(answer, str)]
     ids = [next((record[name] for name in IDS if record.get(name) is not None), None) for _, record in records]
-    counted = Counter(str(id) for id in ids if id is not None)
-    repeated = next((id for id, count in counted.items() if count > 1), None)
+    counts = Counter(str(id) for id in ids if id is not None)
+    repeated = next((id for id, count in counts.items() if count > 1), None)
     if repeated is not None:
         raise InputError("path", f"the identifier {repeated!r} occurs twice", "read the responses of one run")
     truths, are_correct = _answer_column(label, records, ids)
-    chosen = [answers[i] for i in kept]
-    probs = np.array([answer[0] for answer in chosen])
+    probs = np.array([answers[i][0] for i in usable])
     columns: dict[str, NDArray[Any]] = {
-        **short_fields([_own_fields(records[i][1]) for i in kept]),
-        "id": as_texts("" if ids[i] is None else ids[i] for i in kept),
-        "choice_mass": np.array([answer[1] for answer in chosen]),
+        **short_fields([_own_fields(records[i][1]) for i in usable]),
+        "id": as_texts("" if ids[i] is None else ids[i] for i in usable),
+        "choice_mass": np.array([answers[i][1] for i in usable]),
         "confidence": probs.max(axis=1),
     }
     if are_correct:
-        columns["correct"] = np.array([read_verdict(truths[i], records[i][0]) for i in kept])
+        columns["correct"] = np.array([read_verdict(truths[i], records[i][0]) for i in usable])
         return AnswerTable(columns, None, "only the correctness of each response is known")
-    labels = np.array([_choice(truths[i], names, records[i][0]) for i in kept])
+    labels = np.array([_choice(truths[i], names, records[i][0]) for i in usable])
     columns["correct"] = labels == probs.argmax(axis=1)
-    columns["label"] = np.array([names[place] for place in labels], dtype=object)
-    columns |= {f"p_{name}": probs[:, place] for place, name in enumerate(names)}
+    columns["label"] = np.array([names[label] for label in labels], dtype=object)
+    columns |= {f"p_{name}": probs[:, choice] for choice, name in enumerate(names)}
     return AnswerTable(columns, tuple(names))
 
 
-def _bare(token: str) -> str:
+def _normalize_token(token: str) -> str:
     """A token without space and punctuation; words without case."""
     text = token.strip(" \t\n\r\u2581\u0120().:,;*\"'`[]{}")
     return text if len(text) == 1 else text.lower()
@@ -662,19 +662,17 @@ def _positions(body: Mapping[str, Any]) -> list[dict[str, float]]:
         logprobs = body["choices"][0].get("logprobs") if body["choices"] else None
         if isinstance(logprobs, Mapping) and isinstance(logprobs.get("top_logprobs"), list):
             tops, tokens = logprobs["top_logprobs"], logprobs.get("tokens") or []
-            own = logprobs.get("token_logprobs") or []
-            given = zip(tokens, own, strict=False)
-            pairs = [{} if value is None else {token: value} for token, value in given] or [{} for _ in tops]
-            return [{**pair, **(top or {})} for pair, top in zip(pairs, tops, strict=False)]
+            values = logprobs.get("token_logprobs") or []
+            generated = [
+                {} if value is None else {token: value} for token, value in zip(tokens, values, strict=False)
+            ] or [{} for _ in tops]
+            return [{**first, **(top or {})} for first, top in zip(generated, tops, strict=False)]
         content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     else:
-        parts = [part for item in body["output"] if isinstance(item, Mapping) for part in item.get("content") or []]
-        content = [token for part in parts if isinstance(part, Mapping) for token in part.get("logprobs") or []]
-    listed = []
-    for item in content or []:
-        tokens = [item, *(item.get("top_logprobs") or [])]
-        listed.append({token["token"]: token["logprob"] for token in tokens})
-    return listed
+        texts = [text for item in body["output"] if isinstance(item, Mapping) for text in item.get("content") or []]
+        content = [token for text in texts if isinstance(text, Mapping) for token in text.get("logprobs") or []]
+    candidates = [[token, *(token.get("top_logprobs") or [])] for token in content or []]
+    return [{token["token"]: token["logprob"] for token in tokens} for tokens in candidates]
 
 
 def _answer(record: Mapping[str, Any], names: Sequence[str], position: int) -> tuple[list[float], float] | str:
@@ -686,52 +684,52 @@ def _answer(record: Mapping[str, Any], names: Sequence[str], position: int) -> t
         return "has no choices with log probabilities"
     try:
         positions = _positions(body)
-        listed = {token: float(value) for token, value in positions[position].items()} if positions else {}
+        logprobs = {token: float(value) for token, value in positions[position].items()} if positions else {}
     except IndexError:
         return f"has {len(positions)} tokens, and none at position {position}"
     except (KeyError, TypeError, ValueError, AttributeError):
         return "has log probabilities in an unknown format"
     if not positions:
         return "has no log probabilities"
-    if any(math.isnan(value) or value > 1e-6 for value in listed.values()):
+    if any(math.isnan(value) or value > 1e-6 for value in logprobs.values()):
         return "has log probabilities that are NaN or positive"
-    likely = {token: math.exp(value) for token, value in listed.items() if value > UNLISTED}
-    wanted = [_bare(name) for name in names]
-    sums = [math.fsum(p for token, p in likely.items() if _bare(token) == name) for name in wanted]
+    likely = {token: math.exp(value) for token, value in logprobs.items() if value > UNLISTED}
+    sums = [
+        math.fsum(p for token, p in likely.items() if _normalize_token(token) == _normalize_token(name))
+        for name in names
+    ]
     mass = math.fsum(sums)
     if not mass:
-        tokens = ", ".join(repr(token) for token in list(listed)[:5])
+        tokens = ", ".join(repr(token) for token in list(logprobs)[:5])
         return f"none of the choices is among the tokens at position {position} ({tokens})"
     missing = sum(not p for p in sums)
-    rest = max(0.0, 1 - math.fsum(likely.values()))
-    bound = min(min(likely.values()), rest / missing) if missing else 0.0
-    filled = [p or bound for p in sums]
-    total = math.fsum(filled)
-    return [p / total for p in filled], min(mass, 1.0)
+    unlisted_mass = max(0.0, 1 - math.fsum(likely.values()))
+    bound = min(min(likely.values()), unlisted_mass / missing) if missing else 0.0
+    total = math.fsum(p or bound for p in sums)
+    return [(p or bound) / total for p in sums], min(mass, 1.0)
 
 
 def _answer_column(label: Any, records: Sequence[tuple[str, Any]], ids: Sequence[Any]) -> tuple[list[Any], bool]:
     """The correct answer of each record, or its correctness; and whether it is the latter."""
     fields = [_own_fields(record) for _, record in records]
     if label is None or (isinstance(label, str) and not Path(label).is_file()):
-        wanted = (*TRUTHS, "correct") if label is None else (label,)
-        name = next((name for name in wanted if all(name in one for one in fields)), None)
+        candidates = (*TRUTHS, "correct") if label is None else (label,)
+        name = next((name for name in candidates if all(name in record for record in fields)), None)
         if name is None:
-            listed = ", ".join(map(str, fields[0])) or "none"
-            problem = f"no field has the correct answers; the fields are {listed}"
+            problem = f"no field has the correct answers; the fields are {', '.join(map(str, fields[0])) or 'none'}"
             raise ColumnError("label", problem, "name a field that every record has, or a file")
-        return [one[name] for one in fields], name == "correct"
+        return [record[name] for record in fields], name == "correct"
     if isinstance(label, (str, Path)):
-        label = _key(Path(label))
-    known = {str(key): value for key, value in label.items()}
-    absent = next((i for i, one in enumerate(ids) if str(one) not in known), None)
-    if absent is not None:
-        problem = f"{records[absent][0]}: no correct answer for the identifier {ids[absent]!r}"
-        raise InputError("label", problem, f"the identifiers are {', '.join(list(known)[:3])}, ...")
-    return [known[str(one)] for one in ids], False
+        label = _read_answers(Path(label))
+    answers = {str(id): answer for id, answer in label.items()}
+    unanswered = next((i for i, id in enumerate(ids) if str(id) not in answers), None)
+    if unanswered is not None:
+        problem = f"{records[unanswered][0]}: no correct answer for the identifier {ids[unanswered]!r}"
+        raise InputError("label", problem, f"the identifiers are {', '.join(list(answers)[:3])}, ...")
+    return [answers[str(id)] for id in ids], False
 
 
-def _key(file: Path) -> dict[str, Any]:
+def _read_answers(file: Path) -> dict[str, Any]:
     """Correct answers by identifier, from a CSV or JSON lines file."""
     if re.search(r"\.jsonl?(\.gz)?$", file.name.lower()):
         rows = [record for _, record in log_records(file) if isinstance(record, Mapping)]
@@ -743,9 +741,9 @@ def _key(file: Path) -> dict[str, Any]:
     if key is None or answer is None:
         problem = f"{file} has no column {'custom_id or id' if key is None else 'answer or label'}"
         raise ColumnError("label", f"{problem}; its columns are {', '.join(map(str, names))}", "rename them")
-    lacking = next((line for line, row in enumerate(rows, 1) if None in (row.get(key), row.get(answer))), None)
-    if lacking is not None:
-        raise InputError("label", f"{file}: entry {lacking:,} has no {key} or no {answer}", "complete or delete it")
+    incomplete = next((line for line, row in enumerate(rows, 1) if None in (row.get(key), row.get(answer))), None)
+    if incomplete is not None:
+        raise InputError("label", f"{file}: entry {incomplete:,} has no {key} or no {answer}", "complete or delete it")
     answers = {str(row[key]): row[answer] for row in rows}
     if len(answers) < len(rows):
         raise InputError("label", f"{file}: an identifier occurs twice", "give one answer for each")
@@ -755,19 +753,19 @@ def _key(file: Path) -> dict[str, Any]:
 def _own_fields(record: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a record that are not part of the response."""
     response = ("choices", "response", "body", "object", "created", "model", "usage", "error", "system_fingerprint")
-    own = {name: value for name, value in record.items() if name not in response and name != "output"}
-    inner = record.get("metadata")
-    return {**(inner if isinstance(inner, Mapping) else {}), **own}
+    fields = {name: value for name, value in record.items() if name not in response and name != "output"}
+    metadata = record.get("metadata")
+    return {**(metadata if isinstance(metadata, Mapping) else {}), **fields}
 
 
 def _choice(answer: Any, names: Sequence[str], position: str) -> int:
     """The place of the correct answer among the choices; an integer counts from 0."""
-    wanted = [_bare(name) for name in names]
-    text = _bare(str(answer))
-    if text in wanted:
-        return wanted.index(text)
-    number = re.fullmatch(r"[0-9]{1,4}", text) and not any(name.isdigit() for name in wanted)
-    if number and not isinstance(answer, bool) and int(text) < len(names):
+    choices = [_normalize_token(name) for name in names]
+    text = _normalize_token(str(answer))
+    if text in choices:
+        return choices.index(text)
+    is_index = re.fullmatch(r"[0-9]{1,4}", text) and not any(choice.isdigit() for choice in choices)
+    if is_index and not isinstance(answer, bool) and int(text) < len(names):
         return int(text)
     raise InputError(
         "label", f"{position}: the correct answer {_short_repr(answer)} is not among the choices {', '.join(names)}"

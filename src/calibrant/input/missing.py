@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -242,9 +243,11 @@ def missing_labels(value: Any, missing: Bools, known: Collection[str] = ()) -> B
     texts = [isinstance(label, str) for label in array.tolist()]
     if not any(texts):
         return missing
-    seen = {str(label) for label, absent in zip(array.tolist(), missing.tolist(), strict=True) if not absent}
-    missing_texts = {label for label in seen - set(known) if is_missing_text(label) and label.strip().lower() != "none"}
-    if not missing_texts or len(seen - missing_texts) < 2:
+    labels = {str(label) for label, absent in zip(array.tolist(), missing.tolist(), strict=True) if not absent}
+    missing_texts = {
+        label for label in labels - set(known) if is_missing_text(label) and label.strip().lower() != "none"
+    }
+    if not missing_texts or len(labels - missing_texts) < 2:
         return missing
     return missing | np.array(
         [text and label in missing_texts for text, label in zip(texts, array.tolist(), strict=True)]
@@ -262,13 +265,18 @@ def without_missing(
     if len({len(mask) for _, mask in missing.values()}) > 1:
         return dict(values_of), None  # the lengths are compared later
     dropped = drop_rows(missing)
-    kept = {
+    kept_values = {
         argument: value if value is None or _length(value) != dropped.rows else kept_rows(value, dropped.kept)
         for argument, value in values_of.items()
     }
     for argument in {argument for argument, _ in missing.values()} - {"y_true", "groups"}:
-        kept[argument] = _numbers_of_text(kept[argument])
-    return kept, dropped
+        value = kept_values[argument]
+        array = as_entries(value) if isinstance(value, (list, np.ndarray)) else np.empty(0)
+        # Numbers are text because of a missing one such as ``NA``.
+        if array.dtype.kind in "US" or (array.dtype.kind == "O" and isinstance(array.flat[0], str)):
+            with suppress(ValueError):
+                kept_values[argument] = array.astype(np.float64)
+    return kept_values, dropped
 
 
 def drop_rows(missing: Mapping[str, tuple[str, Bools]], *, applied: bool = False) -> Dropped:
@@ -279,17 +287,6 @@ def drop_rows(missing: Mapping[str, tuple[str, Bools]], *, applied: bool = False
     if dropped.n == dropped.rows:
         raise all_missing(dropped, next(iter(missing.values()))[0])
     return dropped
-
-
-def _numbers_of_text(value: Any) -> Any:
-    """Numbers that are text because of a text among them such as ``NA``; other values unchanged."""
-    array = as_entries(value) if isinstance(value, (list, np.ndarray)) else None
-    if array is None or not (array.dtype.kind in "US" or (array.dtype.kind == "O" and isinstance(array.flat[0], str))):
-        return value
-    try:
-        return array.astype(np.float64)
-    except ValueError:
-        return value
 
 
 def all_missing(dropped: Dropped, argument: str) -> InputError:
@@ -332,16 +329,16 @@ def missing_error(missing: Mapping[str, tuple[str, Bools]], error: CalibrantErro
     columns = {name: int(mask.sum()) for name, (_, mask) in missing.items()}
     count = sum(columns.values())
     row = min(int(np.argmax(mask)) for _, mask in missing.values())
-    (name, (argument, _)), *others = missing.items()
+    (name, (argument, _)), *further = missing.items()
     problem = missing_values(count)
-    if others:
-        listed = [f"{name} {number:,}" for name, number in columns.items()]
-        problem += f" ({', '.join(listed[:8])}{', ...' if len(listed) > 8 else ''})"
+    if further:
+        counts = [f"{name} {number:,}" for name, number in columns.items()]
+        problem += f" ({', '.join(counts[:8])}{', ...' if len(counts) > 8 else ''})"
     elif name != argument:
         problem += f" in column {name!r}"
-    same = error is not None and error.argument.partition(" ")[0] == argument
-    kind: Any = type(error) if same else ERRORS.get(argument, InputError)
-    column = error.column if same and error is not None and error.row == row and not others else None
+    is_same = error is not None and error.argument.partition(" ")[0] == argument
+    kind: Any = type(error) if is_same else ERRORS.get(argument, InputError)
+    column = error.column if is_same and error is not None and error.row == row and not further else None
     return kind(argument, problem, DROP_FIRST, row=row, column=column, count=count)
 
 
@@ -391,16 +388,16 @@ def on_same_rows(
         for column, count in ({} if part.dropped is None else part.dropped.columns).items():
             called = column if columns.get(column, count) == count else f"{column} of {name}"
             columns[called] = count
-    kept = shared == len(parts)
-    dropped = Dropped(len(kept), int((~kept).sum()), columns, kept)
-    if not kept.any():
+    is_shared = shared == len(parts)
+    dropped = Dropped(len(is_shared), int((~is_shared).sum()), columns, is_shared)
+    if not is_shared.any():
         raise all_missing(dropped, "y_prob")
     together = {}
     for name, part in parts.items():
         order = np.argsort(rows[name])
-        together[name] = part.take(order[kept[rows[name][order]]])
+        together[name] = part.take(order[is_shared[rows[name][order]]])
         if dropped.n:
-            together[name].kept, together[name].dropped = kept, dropped
+            together[name].kept, together[name].dropped = is_shared, dropped
     return together
 
 

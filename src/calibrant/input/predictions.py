@@ -158,8 +158,8 @@ class Predictions:
         if missing == "drop":
             from .missing import without_missing
 
-            known = named_classes(classes, pos_label, arguments.names)
-            values, dropped = without_missing(arguments.values, arguments.written, known)
+            class_names = named_classes(classes, pos_label, arguments.names)
+            values, dropped = without_missing(arguments.values, arguments.written, class_names)
             arguments = arguments._replace(values=values, dropped=dropped)
         elif missing != "raise":  # what the command line has dropped already
             arguments = arguments._replace(dropped=missing)
@@ -173,8 +173,8 @@ class Predictions:
                 raise
             from .missing import explain_error
 
-            known = named_classes(classes, pos_label, arguments.names)
-            reason = explain_error(error, arguments.values, arguments.written, known, arguments.dropped)
+            class_names = named_classes(classes, pos_label, arguments.names)
+            reason = explain_error(error, arguments.values, arguments.written, class_names, arguments.dropped)
             if reason is error:
                 raise
             raise reason from None
@@ -441,8 +441,8 @@ class Predictions:
             raise InputError("y_prob", f"{self.kind} predictions have no predicted class")
         if self.probs.ndim == 1:
             return frozen((self.probs > 0.5).astype(np.intp))
-        parts = map_blocks(lambda a, b: self.probs[a:b].argmax(axis=1), self.n, rows_per_block(self.k), columns=self.k)
-        return frozen(np.concatenate(parts))
+        blocks = map_blocks(lambda a, b: self.probs[a:b].argmax(axis=1), self.n, rows_per_block(self.k), columns=self.k)
+        return frozen(np.concatenate(blocks))
 
     def class_index(self, name: Any, argument: str = "lens") -> int:
         """Return the column of a class.
@@ -465,8 +465,8 @@ class Predictions:
             If there is no such class.
         """
         if self.classes is not None:
-            for index, known in enumerate(self.classes):
-                if name == known or str(name) == str(known):
+            for index, name_at in enumerate(self.classes):
+                if name == name_at or str(name) == str(name_at):
                     return index
         elif not isinstance(name, bool) and str(name).lstrip("-").isdigit() and 0 <= int(name) < self.k:
             return int(name)

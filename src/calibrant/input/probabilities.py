@@ -41,7 +41,7 @@ def check_vector(probs: Array) -> None:
 
 def quick_vector(probs: Array, labels: Array) -> bool:
     """Whether all labels are 0 or 1 and all scores in [0, 1], in one pass; False if further checks are needed."""
-    if not _plain(probs, labels):
+    if not _has_plain_layout(probs, labels):
         return False
     few = len(labels) <= kernels.FEW_ROWS
     kernel = kernels.loaded.get("scan_pairs") if few else compiled(scan_pairs, len(labels))
@@ -61,7 +61,7 @@ def quick_vector(probs: Array, labels: Array) -> bool:
 
 def quick_matrix(probs: Array, labels: Array, tolerance: float) -> tuple[Array, Array] | None:
     """Return the result of `check_matrix` if rows and labels are valid; None if further checks are needed."""
-    if not _plain(probs, labels):
+    if not _has_plain_layout(probs, labels):
         return None
     rows, columns = probs.shape
     kernel = compiled(top_rows, probs.size)
@@ -94,7 +94,7 @@ def _rounding(terms: int, dtype: Any) -> float:
     return terms * (2.0**-24 if dtype == np.float32 else 2.0**-53)
 
 
-def _plain(probs: Array, labels: Array) -> bool:
+def _has_plain_layout(probs: Array, labels: Array) -> bool:
     return (
         labels.dtype in (np.int64, np.uint8)
         and probs.dtype in (np.float32, np.float64)
@@ -111,8 +111,8 @@ def check_matrix(
     A tie of the maximum belongs to the lowest class, so a label that ties with a lower class is wrong. With `printed`, sums may be off by the
     rounding of numbers that were printed with three decimals or more.
     """
-    done = None if labels is None else quick_matrix(probs, labels, tolerance)
-    return done if done is not None else _check_matrix_numpy(probs, labels, tolerance, printed)
+    result = None if labels is None else quick_matrix(probs, labels, tolerance)
+    return result if result is not None else _check_matrix_numpy(probs, labels, tolerance, printed)
 
 
 def printed_tolerance(probs: Array) -> float:
@@ -140,8 +140,8 @@ def _check_matrix_numpy(
     top = np.empty(rows, probs.dtype)
     correct = None if labels is None else np.empty(rows, np.bool_)
     lane = np.arange(min(rows, rows_per_block(columns, NUMPY_ENTRIES)))
-    narrow = columns <= NARROW
-    first = lane * columns if narrow and probs.flags.c_contiguous else None
+    is_narrow = columns <= NARROW
+    first = lane * columns if is_narrow and probs.flags.c_contiguous else None
     _, bits_of_one = _bits(top)
     top_bits = top.view(bits_of_one.dtype)
     # Sums in the input dtype are fast; those within rounding error of the tolerance are recomputed in float64.
@@ -149,7 +149,7 @@ def _check_matrix_numpy(
 
     def work(start: int, stop: int) -> int:
         indices, best = lane[: stop - start], top[start:stop]
-        if narrow:
+        if is_narrow:
             # With few classes first, NumPy reduces over long contiguous runs instead of many short ones.
             block, axis = _class_first(probs[start:stop]), 0
             # As integers, numbers in [0, 1] have the same order, and all others and minus zero are larger than 1.
@@ -169,20 +169,20 @@ def _check_matrix_numpy(
                 good = ((block >= 0) & (block <= 1)).all(axis=axis) & (off <= tolerance)
                 return start + int(np.argmin(good))
         if labels is not None and correct is not None:
-            label, hit = labels[start:stop], correct[start:stop]
-            if narrow:
+            label, is_correct = labels[start:stop], correct[start:stop]
+            if is_narrow:
                 if first is None:
-                    own = block.ravel().take(np.multiply(label, stop - start, dtype=np.intp) + indices)
+                    label_probs = block.ravel().take(np.multiply(label, stop - start, dtype=np.intp) + indices)
                 else:
-                    own = probs[start:stop].reshape(-1).take(first[: stop - start] + label)
-                np.equal(own, best, out=hit)
+                    label_probs = probs[start:stop].reshape(-1).take(first[: stop - start] + label)
+                np.equal(label_probs, best, out=is_correct)
                 if (
                     np.count_nonzero(block == best) > stop - start
                 ):  # a tie somewhere, of entries that are not above half
-                    tied = np.flatnonzero(hit & (best <= 0.5 * (1 + tolerance)))
-                    hit[tied] = block[:, tied].argmax(axis=0) == label[tied]
+                    tied = np.flatnonzero(is_correct & (best <= 0.5 * (1 + tolerance)))
+                    is_correct[tied] = block[:, tied].argmax(axis=0) == label[tied]
             else:
-                np.equal(where, label, out=hit)
+                np.equal(where, label, out=is_correct)
         return -1
 
     bad_rows = [row for row in map_blocks(work, rows, len(lane), columns=columns) if row >= 0]

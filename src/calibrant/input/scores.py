@@ -39,7 +39,7 @@ def read_probabilities(
 ) -> Probabilities:
     """Return the scores as probabilities, with the kind of the problem and the number of classes."""
     probs = _as_floats(numbers(columns.scores.array, "y_prob"), columns.labels.array, multilabel, input)
-    usual = SUM_TOLERANCE.get(columns.scores.precision, 1e-6)
+    rounding = SUM_TOLERANCE.get(columns.scores.precision, 1e-6)
     logits = None
     is_stated = not isinstance(normalize, (bool, np.bool_))
     rescale = bool(normalize) and not is_stated
@@ -54,7 +54,7 @@ def read_probabilities(
         kind = "confidence"
     elif multilabel:
         kind = "multilabel"
-    tolerance = float(normalize) if is_stated else usual
+    tolerance = float(normalize) if is_stated else rounding
     return Probabilities(probs, logits, kind, k, tolerance, is_stated)
 
 

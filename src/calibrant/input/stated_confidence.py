@@ -64,13 +64,13 @@ def read_confidences(values: Any, argument: str, remedy: str, scale: float = 1.0
     array = np.asarray(entries, dtype=object)
     if array.ndim > 1:
         raise ShapeError(argument, f"must have one dimension; got shape {array.shape}", "pass one column")
-    read = np.array([_read(value, scale) for value in array.tolist()], dtype=np.float64)
-    bad = ~((read >= 0) & (read <= 1))
+    confidences = np.array([_confidence_of(value, scale) for value in array.tolist()], dtype=np.float64)
+    bad = ~((confidences >= 0) & (confidences <= 1))
     if bad.any():
         row = int(np.argmax(bad))
-        problem = f"{int(bad.sum()):,} of {len(read):,} values are not confidences from 0 to 1; the first is {array.item(row)!r}"
+        problem = f"{int(bad.sum()):,} of {len(confidences):,} values are not confidences from 0 to 1; the first is {array.item(row)!r}"
         raise InputError(argument, problem, remedy, row=row)
-    return read
+    return confidences
 
 
 def are_percentages(texts: list[str]) -> bool:
@@ -78,7 +78,7 @@ def are_percentages(texts: list[str]) -> bool:
     return bool(texts) and all(PERCENT.fullmatch(text.strip()) or FRACTION.fullmatch(text.strip()) for text in texts)
 
 
-def _read(value: Any, scale: float) -> float:
+def _confidence_of(value: Any, scale: float) -> float:
     """The confidence; NaN for what is missing or not a confidence."""
     text = value.strip().lower() if isinstance(value, str) else ""
     if percent := PERCENT.fullmatch(text):

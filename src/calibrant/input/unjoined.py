@@ -85,10 +85,10 @@ def join_events(
         first = int(np.flatnonzero(is_event & (missing[number] > 0))[0])
         if rows.kept is not None:  # the row as it was given
             first = int(np.flatnonzero(rows.kept)[first])
-        what = "the same key" if keys is not None else "the same probability, weight, group and features"
+        key_text = "the same key" if keys is not None else "the same probability, weight, group and features"
         raise InputError(
             "y_true",
-            f"{int(missing[missing > 0].sum()):,} of {int(is_event.sum()):,} events have no row with label 0 and {what}, such as that of row {first}",
+            f"{int(missing[missing > 0].sum()):,} of {int(is_event.sum()):,} events have no row with label 0 and {key_text}, such as that of row {first}",
             "pass keys, or drop join_events if the labels are joined" if keys is None else "check the keys",
         )
     # The last rows with label 0 of each number are removed, as many as it has events.
@@ -111,6 +111,6 @@ def _numbers(rows: Predictions, keys: Any) -> NDArray[np.intp]:
             raise ShapeError("keys", f"must have one entry for each of {rows.n} rows; got shape {values.shape}")
         return codes_of(values, "keys")
     score = rows.probs if rows.probs.ndim == 1 else rows.probs[:, 1]
-    parts = [score.astype(np.float64), rows.weight, rows.groups, rows.features]
-    columns = np.column_stack([np.asarray(part, np.float64) for part in parts if part is not None])
+    arrays = [score.astype(np.float64), rows.weight, rows.groups, rows.features]
+    columns = np.column_stack([np.asarray(array, np.float64) for array in arrays if array is not None])
     return np.unique(columns, axis=0, return_inverse=True)[1].ravel()

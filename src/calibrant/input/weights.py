@@ -76,13 +76,13 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
             code = (values.astype(np.uint64) - np.uint64(low % 2**64)).astype(np.intp)
             present = np.bincount(code) > 0
             return (np.cumsum(present) - 1)[code], tuple(low + offset for offset in np.flatnonzero(present).tolist())
-    listed = values.tolist()
+    items = values.tolist()
     names = sorted(
-        set(listed),
+        set(items),
         key=lambda value: (str(type(value)), value if isinstance(value, (int, float, str)) else str(value)),
     )
     position = {name: code for code, name in enumerate(names)}
-    return np.fromiter(map(position.__getitem__, listed), np.intp, n), tuple(names)
+    return np.fromiter(map(position.__getitem__, items), np.intp, n), tuple(names)
 
 
 def group_values(groups: Any, n: int) -> Array:

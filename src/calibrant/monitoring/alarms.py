@@ -51,8 +51,8 @@ def complete_labels(scores: Sketch, outcomes: Sketch) -> Sketch:
     place = np.searchsorted(scores._cells, outcomes._cells)
     positives = np.zeros(len(scores._cells), np.int64)
     positives[place] = outcomes._kept.positives
-    kept = scores._kept
-    return Sketch(scores._cells, kept._replace(positives=positives), scores.lens)
+    sums = scores._kept
+    return Sketch(scores._cells, sums._replace(positives=positives), scores.lens)
 
 
 def clock_of(db: Transaction, settings: Settings) -> int | None:
@@ -109,8 +109,8 @@ def _test(db: Transaction, settings: Settings, window: Window, clock: int | None
         db.add_evidence(window.place, part.stream, fingerprint(rows), rows.n, *logs)
         db.save_stream(stream._replace(eprocess=process.to_dict(), detector=detector.to_dict()))
         if process.rejected and not before.rejected:
-            past = labelled_windows(db, settings, part.stream, clock, 0)
-            sentence, onset = _add_onset(process.verdict, past, settings)
+            windows = labelled_windows(db, settings, part.stream, clock, 0)
+            sentence, onset = _add_onset(process.verdict, windows, settings)
             db.add_event(part.place, part.stream, "calibration", process.value, sentence, onset)
         if detector.alarmed:
             _note_change(db, settings, part, detector, clock)
@@ -120,21 +120,21 @@ def _test(db: Transaction, settings: Settings, window: Window, clock: int | None
 def _note_change(db: Transaction, settings: Settings, part: Part, detector: EDetector, clock: int | None) -> None:
     """Record an alarm of the change detector: a new change, or the continuation of the last one, with its onset and acknowledgement."""
     *earlier, started = (0, *detector.alarms[:-1])
-    past = labelled_windows(db, settings, part.stream, clock, started)
-    onset, seen = db.last_event(part.stream, "change")
+    windows = labelled_windows(db, settings, part.stream, clock, started)
+    onset, is_acknowledged = db.last_event(part.stream, "change")
     if onset is not None and earlier:
         before = labelled_windows(db, settings, part.stream, clock, earlier[-1], started)
-        if before and past and goes_on([s for _, s in before], [s for _, s in past], detector.run_length):
-            change = locate_change([sketch for _, sketch in past])
-            since = [sketch for _, sketch in past[change.index :]]
+        if before and windows and goes_on([s for _, s in before], [s for _, s in windows], detector.run_length):
+            change = locate_change([sketch for _, sketch in windows])
+            since = [sketch for _, sketch in windows[change.index :]]
             sentence = f"The change with estimated onset {settings.rule.name(onset)} continues: {_describe_change(change.alternative, since)}."
-            db.add_event(part.place, part.stream, "change", detector.run_length, sentence, onset, seen)
+            db.add_event(part.place, part.stream, "change", detector.run_length, sentence, onset, is_acknowledged)
             return
     sentence = (
         f"Calibration lost: the change detector reached {number(detector.run_length)}, which under calibration occurs "
         f"at most once per {number(detector.run_length)} windows on average."
     )
-    sentence, onset = _add_onset(sentence, past, settings)
+    sentence, onset = _add_onset(sentence, windows, settings)
     db.add_event(part.place, part.stream, "change", detector.run_length, sentence, onset)
 
 
@@ -147,19 +147,19 @@ def labelled_windows(
     db: Transaction, settings: Settings, stream: str, clock: int | None, start: int = 0, stop: int | None = None
 ) -> list[tuple[int, Sketch]]:
     """Tested windows of a stream that have labels, from `start` to `stop` in the order of the tests."""
-    places = [place for place, *_ in db.evidence(stream)][start:stop]
-    parts = (db.part(place, stream, settings.lens) for place in places)
+    tested = [place for place, *_ in db.evidence(stream)][start:stop]
+    parts = (db.part(place, stream, settings.lens) for place in tested)
     rows = ((past.place, judged_rows(past, settings, clock)) for past in parts)
     return [(place, sketch) for place, sketch in rows if sketch.n]
 
 
-def _add_onset(sentence: str, past: list[tuple[int, Sketch]], settings: Settings) -> tuple[str, int | None]:
+def _add_onset(sentence: str, windows: list[tuple[int, Sketch]], settings: Settings) -> tuple[str, int | None]:
     """Text of an alarm with the estimated onset of the change, and the window of the onset."""
-    if not past:
+    if not windows:
         return sentence, None
-    change = locate_change([sketch for _, sketch in past])
-    onset = past[change.index][0]
-    since = [sketch for _, sketch in past[change.index :]]
+    change = locate_change([sketch for _, sketch in windows])
+    onset = windows[change.index][0]
+    since = [sketch for _, sketch in windows[change.index :]]
     return (
         f"{sentence} Estimated onset {settings.rule.name(onset)}: {_describe_change(change.alternative, since)}.",
         onset,
@@ -192,10 +192,10 @@ def drift_alarms(findings_of: Mapping[str, ScoreFindings], alpha: float) -> list
     reference data are not independent, so for given reference data the number can be several times larger, or smaller.
     """
     best = {}
-    shown: dict[tuple[str, str], str] = {}
+    text_of: dict[tuple[str, str], str] = {}
     for stream, findings in findings_of.items():
         drifts = {"scores": findings.drift, **{f"{OOD}{score.name}": score.drift for score in findings.ood}}
-        shown |= {(stream, f"{OOD}{score.name}"): f"{score.change}; " for score in findings.ood}
+        text_of |= {(stream, f"{OOD}{score.name}"): f"{score.change}; " for score in findings.ood}
         for kind, drift in drifts.items():
             if drift is not None:
                 best[stream, kind] = min(zip(drift.adjusted, drift.results, strict=True), key=lambda pair: pair[0])
@@ -204,6 +204,6 @@ def drift_alarms(findings_of: Mapping[str, ScoreFindings], alpha: float) -> list
     for ((stream, kind), (_, r)), p in zip(best.items(), adjusted, strict=True):
         if p <= alpha:
             chance = pvalue_clause(p, p if r.is_bound else 0.0)
-            text = f"{shown.get((stream, kind), '')}{r.statistic} {number(r.value)}: {r.effect}"
+            text = f"{text_of.get((stream, kind), '')}{r.statistic} {number(r.value)}: {r.effect}"
             alarms.append((stream, kind, p, f"{text} ({chance}, adjusted for all tests of the window)"))
     return alarms

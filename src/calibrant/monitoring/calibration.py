@@ -128,8 +128,8 @@ def gap_interval(judged: Sketch) -> tuple[float, float]:
     """
     view = judged.view()
     sides = (view.score <= 0.5, view.outcome == 1), (view.score > 0.5, view.outcome == 0)
-    rows = np.array([view.weights[side].sum() for side, _ in sides])
-    surprises = np.array([view.weights[side & wrong].sum() for side, wrong in sides])
+    rows = np.array([view.weights[rows_of_side].sum() for rows_of_side, _ in sides])
+    surprises = np.array([view.weights[rows_of_side & is_surprise].sum() for rows_of_side, is_surprise in sides])
     low, high = binomial_interval(surprises, rows, 1 - LEVEL, "clopper_pearson")
     below_fewer, above_fewer = np.where(rows > 0, surprises - low * rows, 0.0) / judged.n
     below_more, above_more = np.where(rows > 0, high * rows - surprises, 0.0) / judged.n

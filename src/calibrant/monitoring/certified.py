@@ -63,15 +63,15 @@ class CertificateStatus(Record):
         return {column: list(getattr(self, name)) for column, name in columns}
 
     def _title(self) -> str:
-        seen = f"{several(self.windows, 'window')}, {self.rows:,} labelled rows"
+        data = f"{several(self.windows, 'window')}, {self.rows:,} labelled rows"
         if self.valid:
-            return f"The certificate stands: no significant evidence against its bounds in {seen}."
+            return f"The certificate stands: no significant evidence against its bounds in {data}."
         lost = [
             f"{group} at most {number(bound)}, withdrawn in window {window} (e-value {number(value)})"
             for group, bound, value, window in zip(self.groups, self.bounds, self.e_values, self.withdrawn, strict=True)
             if window is not None
         ]
-        return f"The certificate is withdrawn after {seen}: {'; '.join(lost)}."
+        return f"The certificate is withdrawn after {data}: {'; '.join(lost)}."
 
 
 def e_process(windows: Iterable[Counted], bound: float, bins: int | None = None) -> Floats:
@@ -83,32 +83,32 @@ def e_process(windows: Iterable[Counted], bound: float, bins: int | None = None)
     """
     rates = RATES / (1 + bound)
     logs, values = np.zeros(len(rates)), []
-    past = Counted(np.empty(0), np.empty(0), np.empty(0))
+    earlier = Counted(np.empty(0), np.empty(0), np.empty(0))
     for window in windows:
-        sign = _expected_sign(past, window.score, bins)
+        sign = _expected_sign(earlier, window.score, bins)
         if sign is not None:
             for outcome, rows in ((1.0, window.positives), (0.0, window.rows - window.positives)):
                 gain = sign * (outcome - window.score) - bound
                 logs = logs + np.log1p(rates[:, None] * gain) @ rows
         values.append(float(np.exp(min(np.logaddexp.reduce(logs) - np.log(len(rates)), 700.0))))
-        past = Counted(*(np.concatenate(pair) for pair in zip(past, window, strict=True)))
+        earlier = Counted(*(np.concatenate(pair) for pair in zip(earlier, window, strict=True)))
     return np.array(values)
 
 
-def _expected_sign(past: Counted, score: Floats, bins: int | None) -> Floats | None:
+def _expected_sign(earlier: Counted, score: Floats, bins: int | None) -> Floats | None:
     """Return the sign of observed minus predicted rates near each score in the past, smaller where it is uncertain; None without a past."""
-    if not past.total:
+    if not earlier.total:
         return None
-    order = np.argsort(past.score, kind="stable")
-    known, rows, positives = (column[order] for column in past)
+    order = np.argsort(earlier.score, kind="stable")
+    score_before, rows, positives = (column[order] for column in earlier)
     if bins is None:
         shares = np.cumsum(rows) / rows.sum()
-        edges = np.unique(known[np.searchsorted(shares, np.arange(1, BINS) / BINS)])
+        edges = np.unique(score_before[np.searchsorted(shares, np.arange(1, BINS) / BINS)])
     else:
         edges = np.arange(1, bins) / bins
-    place = np.searchsorted(edges, known)
-    gap = np.bincount(place, positives - rows * known, len(edges) + 1)
-    variance = np.bincount(place, rows * known * (1 - known), len(edges) + 1)
+    place = np.searchsorted(edges, score_before)
+    gap = np.bincount(place, positives - rows * score_before, len(edges) + 1)
+    variance = np.bincount(place, rows * score_before * (1 - score_before), len(edges) + 1)
     sign = np.clip(gap / np.sqrt(np.maximum(variance, 1.0)) / CERTAIN, -1, 1)
     return np.asarray(sign[np.searchsorted(edges, score)])
 
@@ -132,21 +132,21 @@ def certificate_status(
     CertificateStatus
         The evidence against each bound.
     """
-    listed = list(streams)
-    critical = len(listed) / alpha
+    processes = list(streams)
+    critical = len(processes) / alpha
     e_values, withdrawn = [], []
-    for certified, windows in listed:
+    for certified, windows in processes:
         values = e_process([counted for _, counted in windows], certified.bound, bins)
         reached = np.flatnonzero(values >= critical)
         e_values.append(float(values.max(initial=1.0)))
         withdrawn.append(windows[reached[0]][0] if len(reached) else None)
-    every = listed[0][1]
+    all_rows = processes[0][1]
     return CertificateStatus(
-        tuple(certified.group for certified, _ in listed),
-        tuple(certified.bound for certified, _ in listed),
+        tuple(certified.group for certified, _ in processes),
+        tuple(certified.bound for certified, _ in processes),
         tuple(e_values),
         critical,
         tuple(withdrawn),
-        len(every),
-        sum(counted.total for _, counted in every),
+        len(all_rows),
+        sum(counted.total for _, counted in all_rows),
     )

@@ -168,17 +168,17 @@ def start_detector(
     >>> state.alarms
     (8, 9, 11)
     """
-    chosen = _without_learner(alternatives)
+    without_learner = _without_learner(alternatives)
     check_detector(run_length, kind)
-    return EDetector(chosen, float(run_length), kind, lens, np.full(len(chosen.names), -np.inf))
+    return EDetector(without_learner, float(run_length), kind, lens, np.full(len(without_learner.names), -np.inf))
 
 
 def _without_learner(alternatives: Alternatives | None) -> Alternatives:
     """Alternatives without a learner, as detectors need them."""
-    chosen = Alternatives(learner=None) if alternatives is None else alternatives
-    if chosen.learner is not None:
+    given_or_default = Alternatives(learner=None) if alternatives is None else alternatives
+    if given_or_default.learner is not None:
         raise ArgumentError("alternatives", "a learner is not supported here", "use fixed shifts and slopes")
-    return chosen
+    return given_or_default
 
 
 def check_detector(run_length: Any, kind: Any) -> None:
@@ -282,14 +282,14 @@ def locate_change(windows: Sequence[Sketch | View], *, alternatives: Alternative
     >>> locate_change([right, right, right, wrong, wrong]).index
     3
     """
-    chosen = _without_learner(alternatives)
+    without_learner = _without_learner(alternatives)
     if not windows:
         raise ShapeError("windows", "is empty", "pass a list of windows")
     if len({window.lens for window in windows}) > 1:
         raise LensError("windows", "have different lenses", "use one lens")
-    logs = _log_evalues(windows, chosen)
+    logs = _log_evalues(windows, without_learner)
     step, member = _onset(logs)
     if member is None:
         return ChangePoint(step, math.inf, RULED_OUT, len(logs))
     evidence = float(np.cumsum(logs[step:, member][::-1])[-1])
-    return ChangePoint(step, evidence, chosen.names[member], len(logs))
+    return ChangePoint(step, evidence, without_learner.names[member], len(logs))

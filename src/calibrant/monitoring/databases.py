@@ -70,10 +70,10 @@ def database_of(place: str | os.PathLike[str]) -> Sqlite | Postgres:
     if str(text).startswith(("postgresql://", "postgres://")):
         return Postgres(text)
     # Not shown: it may contain a password. A path of one letter and a colon is a drive of Windows.
-    other = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/|.*@)|.*\bpassword\s*=", str(text))
-    if other is not None and not os.path.exists(text):
-        known = not other[1] or other[1].startswith("postgres")  # with a single slash
-        problem = "is neither a path nor a URL" if known else f"URLs of the form {other[1]}:// are not supported"
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/|.*@)|.*\bpassword\s*=", str(text))
+    if scheme is not None and not os.path.exists(text):
+        is_known = not scheme[1] or scheme[1].startswith("postgres")  # with a single slash
+        problem = "is neither a path nor a URL" if is_known else f"URLs of the form {scheme[1]}:// are not supported"
         raise ArgumentError("store", problem, "use the path of a file or postgresql://USER@HOST/DATABASE?schema=NAME")
     return Sqlite(place)
 
@@ -156,7 +156,7 @@ class Sqlite:
             return
         patience = PATIENCE if patient else min(PATIENCE, READER_PATIENCE)
         connection.execute(f"PRAGMA busy_timeout = {round(1000 * min(1, patience))}")
-        seen, since = self.version(), time.monotonic()
+        version, since = self.version(), time.monotonic()
         while True:
             try:
                 connection.execute("BEGIN IMMEDIATE")
@@ -164,8 +164,8 @@ class Sqlite:
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() - since >= patience:
                     raise
-            if patient and self.version() != seen:
-                seen, since = self.version(), time.monotonic()
+            if patient and self.version() != version:
+                version, since = self.version(), time.monotonic()
 
     def prepare(self, connection: Connection) -> None:
         """Before the tables are made."""
@@ -258,9 +258,9 @@ class Postgres:
     remedy = "check the URL and the permissions of its user"
 
     def __init__(self, url: str) -> None:
-        scheme, _, rest = url.partition("://")
+        scheme, _, remainder = url.partition("://")
         # As libpq reads it: the first @ ends user and password unless a / precedes it.
-        user, at, server = rest.partition("@") if "@" in rest.partition("/")[0] else ("", "", rest)
+        user, at, server = remainder.partition("@") if "@" in remainder.partition("/")[0] else ("", "", remainder)
         user, _, password = user.partition(":")
         server, _, query = server.partition("?")
         pairs = [pair.partition("=")[::2] for pair in query.split("&") if pair]
@@ -272,17 +272,17 @@ class Postgres:
         ):
             raise ArgumentError("store", "the URL of the server cannot be read", ENCODE)
         options = [(name, unquote(value)) for name, value in pairs]
-        named = [value for name, value in options if name == "schema"]
-        self.name = self.schema = named[-1] if named else SCHEMA_NAME
+        schemas = [value for name, value in options if name == "schema"]
+        self.name = self.schema = schemas[-1] if schemas else SCHEMA_NAME
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", self.schema) or self.schema.startswith("pg_"):
             problem = f"{self.schema[:80]!r} is not a name of a schema"
             remedy = "use up to 63 letters, digits and underscores, beginning with a letter"
             raise ArgumentError("schema", problem, remedy)
         options = [(name, value) for name, value in options if name != "schema"]
-        place = f"{url[: len(url) - len(rest)]}{user}{':' if password else ''}{password}{at}{server}"
+        place = f"{url[: len(url) - len(remainder)]}{user}{':' if password else ''}{password}{at}{server}"
         self._url = f"{place}?{urlencode(options, quote_via=quote)}" if options else place
-        shown = [(name, value) for name, value in options if not SECRET.search(name)] + [("schema", self.schema)]
-        self.path = f"{scheme}://{user}{at}{server}?{urlencode(shown, quote_via=quote)}"
+        public = [(name, value) for name, value in options if not SECRET.search(name)] + [("schema", self.schema)]
+        self.path = f"{scheme}://{user}{at}{server}?{urlencode(public, quote_via=quote)}"
         secrets = [password, *(value for name, value in options if SECRET.search(name))]
         self._secrets = sorted({form for each in secrets if each for form in (each, unquote(each))}, key=len)[::-1]
 
@@ -294,12 +294,12 @@ class Postgres:
         """Connect; the defaults of libpq apply to what the URL leaves out (PGPASSWORD, ~/.pgpass, PGHOST, ...)."""
         psycopg = _psycopg()
         try:
-            known = psycopg.conninfo.conninfo_to_dict(self._url)
-            options = {"connect_timeout": 10, "application_name": "calibrant", **known, "client_encoding": "utf8"}
-            made = psycopg.connect(**options, autocommit=True, prepare_threshold=None)
+            parameters = psycopg.conninfo.conninfo_to_dict(self._url)
+            options = {"connect_timeout": 10, "application_name": "calibrant", **parameters, "client_encoding": "utf8"}
+            connection = psycopg.connect(**options, autocommit=True, prepare_threshold=None)
         except psycopg.Error as error:
             raise FileError(self.path, f"cannot be opened ({self.describe(error)})", self.remedy) from None
-        return _Translated(made)
+        return _Translated(connection)
 
     def configure(self, connection: Connection) -> None:
         """Settings belong to transactions; see `begin`."""
@@ -445,12 +445,12 @@ class _Translated:
         return cast(Rows, self.connection.execute(_translate(query), values or None))
 
     def executemany(self, query: str, rows: Iterable[Sequence[Any]], /) -> None:
-        plain = PLAIN_INSERT.fullmatch(query)
+        insert = PLAIN_INSERT.fullmatch(query)
         with self.connection.cursor() as cursor:
-            if plain is None:
+            if insert is None:
                 cursor.executemany(_translate(query), list(rows))
                 return
-            with cursor.copy(f"COPY {plain[1]} FROM STDIN") as copy:  # many times as fast
+            with cursor.copy(f"COPY {insert[1]} FROM STDIN") as copy:  # many times as fast
                 for row in rows:
                     copy.write_row(row)
 
@@ -459,6 +459,6 @@ class _Translated:
 
 
 def _translate(query: str) -> str:
-    for word, other in POSTGRESQL:
-        query = re.sub(word, other, query)
+    for sqlite_text, postgres_text in POSTGRESQL:
+        query = re.sub(sqlite_text, postgres_text, query)
     return query

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ColumnError, InputError, ShapeError
-from ..input.features import Column, read_features
+from ..input.features import read_features
 from ..input.predictions import Predictions
 from ..util.results import number, pvalue_clause, several
 from .queries import Transaction
@@ -31,17 +31,15 @@ def features_as_text(features: Any, names: Sequence[str], ids: Sequence[str] | N
         return None
     if ids is None:
         raise InputError("ids", "are required by a monitor that stores features", "give the id of each row")
-    columns = {column.name: _plain(column) for column in read_features(features, n)}
+    columns = {}
+    for column in read_features(features, n):
+        values = column.values if column.values.dtype.kind in "biuf" else column.values.astype(str)
+        pairs = zip(values.tolist(), column.missing.tolist(), strict=True)
+        columns[column.name] = [None if is_missing else value for value, is_missing in pairs]
     missing = [name for name in names if name not in columns]
     if missing:
         raise ColumnError("features", f"have no column {missing[0]!r}", f"give {', '.join(names)}")
     return [json.dumps(row) for row in zip(*(columns[name] for name in names), strict=True)]
-
-
-def _plain(column: Column) -> list[Any]:
-    """Values that JSON can represent."""
-    values = column.values.tolist() if column.values.dtype.kind in "biuf" else column.values.astype(str).tolist()
-    return [None if hole else value for value, hole in zip(values, column.missing.tolist(), strict=True)]
 
 
 def window_subgroups(db: Transaction, settings: Settings, place: int) -> Subgroups:

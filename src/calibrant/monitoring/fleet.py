@@ -95,12 +95,12 @@ class FleetStatus(Record):
     def verdict(self) -> str:
         """One sentence; it never claims that predictions are calibrated."""
         open_alarms = sum(bool(each.alarms) for each in self.models)
-        parts = [f"{open_alarms:,} of {several(len(self.models), 'model')} with an open alarm"]
+        phrases = [f"{open_alarms:,} of {several(len(self.models), 'model')} with an open alarm"]
         if self.selected:
-            parts.append(f"{len(self.selected):,} selected by e-BH (false discovery rate {100 * self.alpha:g}%)")
+            phrases.append(f"{len(self.selected):,} selected by e-BH (false discovery rate {100 * self.alpha:g}%)")
         if self.failed:
-            parts.append(f"{len(self.failed):,} failed")
-        return "; ".join(parts) + "."
+            phrases.append(f"{len(self.failed):,} failed")
+        return "; ".join(phrases) + "."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the status as plain values.
@@ -121,9 +121,9 @@ class FleetStatus(Record):
         return {**columns, "open_alarms": [len(each.alarms) for each in self.models]}
 
     def _title(self) -> str:
-        shown = [f"  {each!r}" for each in self.models[:10]]
-        more = len(self.models) - len(shown)
-        return "\n".join([self.verdict, *shown, *([f"  and {more:,} more"] if more > 0 else [])])
+        lines = [f"  {each!r}" for each in self.models[:10]]
+        unlisted = len(self.models) - len(lines)
+        return "\n".join([self.verdict, *lines, *([f"  and {unlisted:,} more"] if unlisted > 0 else [])])
 
 
 def fleet_status(
@@ -184,14 +184,14 @@ def fleet_status(
         try:
             monitor = store if isinstance(store, Monitor) else Monitor.open(store)
             status = monitor.status(last=1)
-            kinds = {alarm.kind for alarm in status.open_alarms}
-            state = "alarm" if kinds & {"calibration", "change"} else "drift" if kinds else "quiet"
+            alarm_kinds = {alarm.kind for alarm in status.open_alarms}
+            state = "alarm" if alarm_kinds & {"calibration", "change"} else "drift" if alarm_kinds else "quiet"
             last = status.windows[-1].window if status.windows else None
             evidence = (status.n, status.labelled, status.process.value, status.open_alarms)
             statuses.append(ModelStatus(name, state, False, status.verdict, None, last, *evidence))
         except (CalibrantError, OSError) as error:
             statuses.append(ModelStatus(name, "failed", False, "", " ".join(str(error).split())))
-    chosen = e_bh([each.e_value or 0.0 for each in statuses], alpha=alpha)
-    statuses = [replace(each, selected=bool(is_selected)) for each, is_selected in zip(statuses, chosen, strict=True)]
+    selected = e_bh([each.e_value or 0.0 for each in statuses], alpha=alpha)
+    statuses = [replace(each, selected=bool(is_selected)) for each, is_selected in zip(statuses, selected, strict=True)]
     statuses.sort(key=lambda each: (not each.selected, STATES.index(each.state), -(each.e_value or 0.0), each.model))
     return FleetStatus(tuple(statuses), float(alpha))

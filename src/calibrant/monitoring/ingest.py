@@ -73,8 +73,8 @@ class Arrivals:
     def digest(self) -> str:
         """A fingerprint of the content."""
         fingerprint = hashlib.sha256()
-        for part in (self.score, self.target, self.label, self.time):
-            fingerprint.update(b"none" if part is None else np.ascontiguousarray(part).tobytes())
+        for array in (self.score, self.target, self.label, self.time):
+            fingerprint.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
         fingerprint.update(json.dumps([self.ids, self.group, self.features]).encode())
         fingerprint.update(np.ascontiguousarray(self.ood).tobytes())
         return fingerprint.hexdigest()
@@ -152,9 +152,9 @@ def watched_scores(p: Predictions, settings: Settings) -> tuple[Floats, Whole]:
     names = [str(name) for name in settings.classes]
     if lens.removeprefix("class:") not in names:
         raise LensError("lens", f"unknown class {lens.removeprefix('class:')!r}", f"the classes are {names[:20]}")
-    which = names.index(lens.removeprefix("class:"))
-    own = (probs if which else 1 - probs) if probs.ndim == 1 else probs[:, which]
-    return np.asarray(own, np.float64), np.full(p.n, which, np.int64)
+    watched = names.index(lens.removeprefix("class:"))
+    score = (probs if watched else 1 - probs) if probs.ndim == 1 else probs[:, watched]
+    return np.asarray(score, np.float64), np.full(p.n, watched, np.int64)
 
 
 def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None) -> Whole:
@@ -164,15 +164,15 @@ def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None)
     array = as_entries(y_true.data if isinstance(y_true, np.ma.MaskedArray) else y_true)
     if array.shape != (n,):
         raise ShapeError("y_true", f"expected {n} labels, one for each row; got shape {array.shape}")
-    kept = np.flatnonzero(~missing_rows(y_true if isinstance(y_true, np.ma.MaskedArray) else array, texts=False))
-    if not len(kept):
+    given = np.flatnonzero(~missing_rows(y_true if isinstance(y_true, np.ma.MaskedArray) else array, texts=False))
+    if not len(given):
         return np.full(n, UNKNOWN, np.int64)
     try:
-        codes = encode_labels(Column(as_entries(array[kept].tolist()), "float64"), k, classes, None, np.full(1, 0.5))
+        codes = encode_labels(Column(as_entries(array[given].tolist()), "float64"), k, classes, None, np.full(1, 0.5))
     except InputError as error:
-        raise error if error.row is None else error.replaced(row=int(kept[error.row])) from None
+        raise error if error.row is None else error.replaced(row=int(given[error.row])) from None
     labels = np.full(n, UNKNOWN, np.int64)
-    labels[kept] = codes
+    labels[given] = codes
     return labels
 
 
@@ -252,8 +252,8 @@ def known_keys(keys: Iterable[str], known: Iterable[str]) -> dict[str, str]:
         return streams
     find = finder([group_name(key) for key in existing])
     for key in streams.keys() - set(existing):
-        place = find(group_name(key))
-        streams[key] = key if place is None else existing[place]
+        index = find(group_name(key))
+        streams[key] = key if index is None else existing[index]
     return streams
 
 
@@ -287,8 +287,8 @@ PARTS: dict[str, dict[str, str]] = {
 
 def balance(counts: Mapping[str, Any]) -> dict[str, int]:
     """The number of rows or labels delivered, and of those in each part."""
-    what = "rows" if counts.get("labels") is None else "labels"
-    return {name: counts.get(name) or 0 for name in (what, *PARTS[what])}
+    unit = "rows" if counts.get("labels") is None else "labels"
+    return {name: counts.get(name) or 0 for name in (unit, *PARTS[unit])}
 
 
 def balance_text(counts: Mapping[str, int]) -> str:
@@ -297,9 +297,9 @@ def balance_text(counts: Mapping[str, int]) -> str:
     >>> balance_text({"rows": 1200, "added": 1199, "repeated": 1, "pruned": 0, "dropped_rows": 0})
     '1,200 rows: 1,199 added, 1 duplicate'
     """
-    (what, delivered), *parts = counts.items()
-    listed = ", ".join(f"{count:,} {PARTS[what][name]}" for name, count in parts if count)
-    return re.sub(r"\b1 (row|label|duplicate)s\b", r"1 \1", f"{delivered:,} {what}: {listed}")
+    (unit, delivered), *counts_by_part = counts.items()
+    parts_text = ", ".join(f"{count:,} {PARTS[unit][name]}" for name, count in counts_by_part if count)
+    return re.sub(r"\b1 (row|label|duplicate)s\b", r"1 \1", f"{delivered:,} {unit}: {parts_text}")
 
 
 def reconcile(counts: Mapping[str, int]) -> None:
@@ -307,12 +307,12 @@ def reconcile(counts: Mapping[str, int]) -> None:
 
     >>> reconcile({"rows": 3, "added": 2, "repeated": 1})
     """
-    (what, delivered), *parts = counts.items()
-    total = sum(count for _, count in parts)
+    (unit, delivered), *counts_by_part = counts.items()
+    total = sum(count for _, count in counts_by_part)
     if total != delivered:
-        listed = ", ".join(f"{count:,} {name}" for name, count in parts)
-        problem = f"{delivered:,} were delivered, and {total:,} are accounted for ({listed})"
-        raise InputError(what, problem, "nothing was stored; this is an error of calibrant, please report it")
+        parts_text = ", ".join(f"{count:,} {name}" for name, count in counts_by_part)
+        problem = f"{delivered:,} were delivered, and {total:,} are accounted for ({parts_text})"
+        raise InputError(unit, problem, "nothing was stored; this is an error of calibrant, please report it")
 
 
 class _Change(NamedTuple):
@@ -346,40 +346,40 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
     if is_pruned.any():
         rows = _subset(rows, ~is_pruned)
     known = db.find_rows(rows.ids or [], [each.name for each in settings.ood])
-    fresh = np.ones(rows.n, bool)
-    fresh[known.row] = False
+    is_new = np.ones(rows.n, bool)
+    is_new[known.row] = False
     if rows.ids is not None:
         row, early = db.take_early()
         label = rows.label.copy()
         label[row] = np.where(label[row] == UNKNOWN, early, label[row])  # one that comes with the prediction is newer
         rows = replace(rows, label=label)
     stream = np.full(rows.n, ALL_ROWS, object) if rows.group is None else np.array(rows.group, object)
-    place = _places(db, settings, rows, fresh, known)
+    place = _places(db, settings, rows, is_new, known)
     _check_unchanged(rows, known, place, stream, settings)
-    right = rows.label == rows.target
-    seen = fresh & (rows.label != UNKNOWN)
+    is_correct = rows.label == rows.target
+    is_labelled = is_new & (rows.label != UNKNOWN)
     changes = [
-        _Change(kind, place[which], stream[which], rows.score[which], right[which], rows.ood[which])
-        for kind, which in ((SCORES, fresh), (OUTCOMES, seen))
+        _Change(kind, place[selected], stream[selected], rows.score[selected], is_correct[selected], rows.ood[selected])
+        for kind, selected in ((SCORES, is_new), (OUTCOMES, is_labelled))
     ]
-    counts = Counter(rows=delivered, added=int(fresh.sum()), repeated=repeated + len(known.row))
+    counts = Counter(rows=delivered, added=int(is_new.sum()), repeated=repeated + len(known.row))
     counts["pruned"] = int(is_pruned.sum())
-    counts["labelled"] = int(seen.sum())
+    counts["labelled"] = int(is_labelled.sum())
     if rows.ids is not None:
         ids = np.array(rows.ids, object)
         columns = (ids, place, stream, rows.score, rows.target, rows.label)
-        db.add_rows(zip(*(column[fresh].tolist() for column in columns), strict=True))
+        db.add_rows(zip(*(column[is_new].tolist() for column in columns), strict=True))
         for number, each in enumerate(settings.ood):
-            names = [each.name] * int(fresh.sum())
-            db.add_ood(zip(ids[fresh].tolist(), names, rows.ood[fresh, number].tolist(), strict=True))
+            names = [each.name] * int(is_new.sum())
+            db.add_ood(zip(ids[is_new].tolist(), names, rows.ood[is_new, number].tolist(), strict=True))
         if rows.features is not None:
-            db.add_features(zip(ids[fresh].tolist(), np.array(rows.features, object)[fresh].tolist(), strict=True))
+            db.add_features(zip(ids[is_new].tolist(), np.array(rows.features, object)[is_new].tolist(), strict=True))
         changes += _relabel(db, ids, rows.label, known, counts)
     existing = db.streams()
-    fresh_groups = [name for name in dict.fromkeys(stream.tolist()) if name not in existing]
-    for number, name in enumerate(fresh_groups, len(existing)):
+    new_groups = [name for name in dict.fromkeys(stream.tolist()) if name not in existing]
+    for number, name in enumerate(new_groups, len(existing)):
         db.save_stream(start(name, number, False))
-    counts["late_rows"] = _count_late(db, place[fresh], "late_rows")
+    counts["late_rows"] = _count_late(db, place[is_new], "late_rows")
     _apply(db, settings, changes)
     return counts
 
@@ -396,13 +396,13 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
     """
     names = np.array(ids, object)
     first = _first_of(ids)
-    other = np.flatnonzero(label != label[first])
-    if len(other):
-        row = int(other[0])
+    contradicting = np.flatnonzero(label != label[first])
+    if len(contradicting):
+        row = int(contradicting[0])
         raise InputError("ids", f"the id {ids[row]!r} is repeated with another label", "ids must be unique", row=row)
-    once = first == np.arange(len(ids))
-    repeated, is_given = int((~once).sum()), once & (label != UNKNOWN)
-    missing = int((once & ~is_given).sum())
+    is_first = first == np.arange(len(ids))
+    repeated, is_given = int((~is_first).sum()), is_first & (label != UNKNOWN)
+    missing = int((is_first & ~is_given).sum())
     names, label = names[is_given], label[is_given]
     known = db.find_rows(names.tolist())
     early = np.ones(len(names), bool)
@@ -434,71 +434,71 @@ def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
     if rows.ids is None:
         return rows, 0
     first = _first_of(rows.ids)
-    once = first == np.arange(rows.n)
-    if once.all():
+    is_first = first == np.arange(rows.n)
+    if is_first.all():
         return rows, 0
     columns: list[NDArray[Any]] = [rows.target, rows.label]
     columns += [] if rows.time is None else [rows.time]
     columns += [np.array(texts, object) for texts in (rows.group, rows.features) if texts is not None]
     scores = [_differ(score, score[first]) for score in (rows.score, *rows.ood.T)]
-    other = np.flatnonzero(np.any([*scores, *(column != column[first] for column in columns)], axis=0))
-    if len(other):
-        row = int(other[0])
+    differing = np.flatnonzero(np.any([*scores, *(column != column[first] for column in columns)], axis=0))
+    if len(differing):
+        row = int(differing[0])
         problem = f"the id {rows.ids[row]!r} is repeated with other values"
         raise InputError("ids", problem, "ids must be unique", row=row)
-    return _subset(rows, once), int((~once).sum())
+    return _subset(rows, is_first), int((~is_first).sum())
 
 
-def _differ(score: Floats, other: Floats) -> NDArray[np.bool_]:
+def _differ(score: Floats, reference: Floats) -> NDArray[np.bool_]:
     """Which scores differ by more than one that was rounded to float32 and printed differs from itself."""
     single = np.finfo(np.float32)
-    return np.asarray(~np.isclose(score, other, rtol=float(single.eps), atol=float(single.tiny)))
+    return np.asarray(~np.isclose(score, reference, rtol=float(single.eps), atol=float(single.tiny)))
 
 
-def _subset(rows: Arrivals, which: NDArray[np.bool_]) -> Arrivals:
-    time = None if rows.time is None else rows.time[which]
+def _subset(rows: Arrivals, at: NDArray[np.bool_]) -> Arrivals:
+    time = None if rows.time is None else rows.time[at]
     group, features = (
-        None if texts is None else np.array(texts, object)[which].tolist() for texts in (rows.group, rows.features)
+        None if texts is None else np.array(texts, object)[at].tolist() for texts in (rows.group, rows.features)
     )
-    ids = np.array(rows.ids, object)[which].tolist()
-    kept = (rows.score[which], rows.target[which], rows.label[which], time, ids, group, rows.ood[which], features)
-    return Arrivals(*kept)
+    ids = np.array(rows.ids, object)[at].tolist()
+    columns = (rows.score[at], rows.target[at], rows.label[at], time, ids, group, rows.ood[at], features)
+    return Arrivals(*columns)
 
 
-def _places(db: Transaction, settings: Settings, rows: Arrivals, fresh: NDArray[np.bool_], known: KnownRows) -> Whole:
+def _places(db: Transaction, settings: Settings, rows: Arrivals, is_new: NDArray[np.bool_], known: KnownRows) -> Whole:
     """Window of each row; windows of a number of rows are filled in the order of arrival."""
     if settings.rule.by_time:
         assert rows.time is not None
         return settings.rule.place_of(rows.time)
     place = np.zeros(rows.n, np.int64)
-    begun, more = int(db.meta("rows_seen") or 0), int(fresh.sum())
-    place[fresh] = settings.rule.place_of(begun + np.arange(more))
+    rows_before, added = int(db.meta("rows_seen") or 0), int(is_new.sum())
+    place[is_new] = settings.rule.place_of(rows_before + np.arange(added))
     place[known.row] = known.place
-    db.set_meta("rows_seen", begun + more)
+    db.set_meta("rows_seen", rows_before + added)
     return place
 
 
 def _check_unchanged(rows: Arrivals, known: KnownRows, place: Whole, stream: Texts, settings: Settings) -> None:
     """Raise if a known row has another prediction; only its label may change."""
     at = known.row
-    score = _differ(rows.score[at], known.score) | (known.target != rows.target[at])
-    moved, group = known.place != place[at], known.stream != stream[at]
-    unlike = _differ(rows.ood[at], known.ood)
-    bad = np.flatnonzero(score | moved | group | unlike.any(axis=1))
-    if not len(bad) or rows.ids is None:
+    score_differs = _differ(rows.score[at], known.score) | (known.target != rows.target[at])
+    window_differs, group_differs = known.place != place[at], known.stream != stream[at]
+    ood_differs = _differ(rows.ood[at], known.ood)
+    changed = np.flatnonzero(score_differs | window_differs | group_differs | ood_differs.any(axis=1))
+    if not len(changed) or rows.ids is None:
         return
-    k = int(bad[0])
-    row = int(at[k])
-    if score[k]:
-        change = f"score {float(rows.score[row])!r}, previously {float(known.score[k])!r}"
-    elif moved[k]:
+    first = int(changed[0])
+    row = int(at[first])
+    if score_differs[first]:
+        change = f"score {float(rows.score[row])!r}, previously {float(known.score[first])!r}"
+    elif window_differs[first]:
         name = settings.rule.name
-        change = f"window {name(int(place[row]))}, previously {name(int(known.place[k]))}"
-    elif unlike[k].any():
-        which = int(np.argmax(unlike[k]))
-        change = f"{settings.ood[which].name} {rows.ood[row, which]:.6g}, previously {known.ood[k, which]:.6g}"
+        change = f"window {name(int(place[row]))}, previously {name(int(known.place[first]))}"
+    elif ood_differs[first].any():
+        column = int(np.argmax(ood_differs[first]))
+        change = f"{settings.ood[column].name} {rows.ood[row, column]:.6g}, previously {known.ood[first, column]:.6g}"
     else:
-        change = f"group {group_name(stream[row])!r}, previously {group_name(known.stream[k])!r}"
+        change = f"group {group_name(stream[row])!r}, previously {group_name(known.stream[first])!r}"
     problem = f"the id {rows.ids[row]!r} is already stored with other values ({change})"
     raise InputError("ids", problem, "give a new prediction a new id", row=row)
 
@@ -506,12 +506,12 @@ def _check_unchanged(rows: Arrivals, known: KnownRows, place: Whole, stream: Tex
 def _relabel(db: Transaction, ids: Texts, label: Whole, known: KnownRows, counts: Counter[str]) -> list[_Change]:
     """Changes from labels of known rows; repeated labels change nothing."""
     new = label[known.row]
-    moved = (new != UNKNOWN) & (new != known.label)
-    rows, new = known.take(moved), new[moved]
-    had = rows.label != UNKNOWN
-    old = rows.take(had)
-    counts["labelled"] += int((~had).sum())
-    counts["revised"] += int(had.sum())
+    is_changed = (new != UNKNOWN) & (new != known.label)
+    rows, new = known.take(is_changed), new[is_changed]
+    was_labelled = rows.label != UNKNOWN
+    old = rows.take(was_labelled)
+    counts["labelled"] += int((~was_labelled).sum())
+    counts["revised"] += int(was_labelled.sum())
     db.relabel(zip(new.tolist(), ids[rows.row].tolist(), strict=True))
     _count(db, old.place, "revised")
     counts["late_labels"] += _count_late(db, rows.place, "late_labels")
@@ -521,19 +521,21 @@ def _relabel(db: Transaction, ids: Texts, label: Whole, known: KnownRows, counts
     ]
 
 
-def _count(db: Transaction, place: Whole, what: str) -> None:
-    for where, count in zip(*(part.tolist() for part in np.unique(place, return_counts=True)), strict=True):
-        window = db.window(where)
-        db.save_window(window._replace(**{what: getattr(window, what) + count}))
+def _count(db: Transaction, place: Whole, field: str) -> None:
+    for number, count in zip(*(array.tolist() for array in np.unique(place, return_counts=True)), strict=True):
+        window = db.window(number)
+        db.save_window(window._replace(**{field: getattr(window, field) + count}))
 
 
-def _count_late(db: Transaction, place: Whole, what: str) -> int:
+def _count_late(db: Transaction, place: Whole, field: str) -> int:
     """Count rows of closed windows, or labels of tested windows, in their window; returns the total."""
-    places = {where: db.window(where) for where in np.unique(place).tolist()}
-    late = [where for where, window in places.items() if (window.closed if what == "late_rows" else window.tested == 1)]
-    behind = place[np.isin(place, late)]
-    _count(db, behind, what)
-    return len(behind)
+    windows = {number: db.window(number) for number in np.unique(place).tolist()}
+    late = [
+        number for number, window in windows.items() if (window.closed if field == "late_rows" else window.tested == 1)
+    ]
+    late_places = place[np.isin(place, late)]
+    _count(db, late_places, field)
+    return len(late_places)
 
 
 def _apply(db: Transaction, settings: Settings, changes: list[_Change]) -> None:
@@ -543,35 +545,22 @@ def _apply(db: Transaction, settings: Settings, changes: list[_Change]) -> None:
     if not len(place):
         return
     order = np.argsort(place, kind="stable")
-    where, starts = np.unique(place[order], return_index=True)
-    for there, rows in zip(where.tolist(), np.split(order, starts[1:]), strict=True):
+    windows, starts = np.unique(place[order], return_index=True)
+    for number, rows in zip(windows.tolist(), np.split(order, starts[1:]), strict=True):
         for name in [ALL_ROWS, *sorted(set(stream[rows].tolist()) - {ALL_ROWS})]:
             own = rows if name == ALL_ROWS else rows[stream[rows] == name]
-            _change_part(db, settings, (there, name), kind[own], score[own], outcome[own], ood[own])
-
-
-def _change_part(
-    db: Transaction,
-    settings: Settings,
-    key: tuple[int, str],
-    kind: Whole,
-    score: Any,
-    outcome: NDArray[np.bool_],
-    ood: Floats,
-) -> None:
-    part = db.part(*key, settings.lens)
-    more, come, gone = (kind == which for which in (SCORES, OUTCOMES, REMOVED))
-    scores = part.scores.merge(sketch_of(score[more], None, settings.lens))
-    outcomes = part.outcomes.merge(sketch_of(score[come], outcome[come], settings.lens))
-    if gone.any():
-        outcomes = minus(outcomes, sketch_of(score[gone], outcome[gone], settings.lens))
-    changed = bool(more.any())
-    kept = None if changed else part.drift
-    added = {}
-    for number, scale in enumerate(settings.ood if changed else ()):
-        before = part.ood.get(scale.name, Sketch.empty(LENS))
-        added[scale.name] = before.merge(sketch_of(scale.placed(ood[more, number]), None, LENS))
-    db.save_part(Part(*key, scores.n, outcomes.n, scores, outcomes, kept, None, added))
+            new, labelled, removed = (own[kind[own] == change] for change in (SCORES, OUTCOMES, REMOVED))
+            part = db.part(number, name, settings.lens)
+            scores = part.scores.merge(sketch_of(score[new], None, settings.lens))
+            outcomes = part.outcomes.merge(sketch_of(score[labelled], outcome[labelled], settings.lens))
+            if len(removed):
+                outcomes = minus(outcomes, sketch_of(score[removed], outcome[removed], settings.lens))
+            ood_sketches = {}
+            for index, scale in enumerate(settings.ood if len(new) else ()):
+                before = part.ood.get(scale.name, Sketch.empty(LENS))
+                ood_sketches[scale.name] = before.merge(sketch_of(scale.placed(ood[new, index]), None, LENS))
+            drift = None if len(new) else part.drift
+            db.save_part(Part(number, name, scores.n, outcomes.n, scores, outcomes, drift, None, ood_sketches))
 
 
 def sketch_of(score: Floats, outcome: NDArray[Any] | None, lens: str) -> Sketch:
@@ -582,8 +571,8 @@ def sketch_of(score: Floats, outcome: NDArray[Any] | None, lens: str) -> Sketch:
     """
     if not len(score):
         return Sketch.empty(lens)
-    known = np.zeros(len(score), np.uint8) if outcome is None else outcome.astype(np.uint8)
-    return Sketch.of_sums(cell_sums(np.ascontiguousarray(score), known), lens)
+    outcomes = np.zeros(len(score), np.uint8) if outcome is None else outcome.astype(np.uint8)
+    return Sketch.of_sums(cell_sums(np.ascontiguousarray(score), outcomes), lens)
 
 
 def minus(sketch: Sketch, other: Sketch) -> Sketch:
@@ -595,12 +584,14 @@ def minus(sketch: Sketch, other: Sketch) -> Sketch:
     """
     if not np.isin(other._cells, sketch._cells).all():
         raise InputError("other", "contains rows that are not in the sketch")
-    place = np.searchsorted(sketch._cells, other._cells)
-    parts = [part.copy() for part in sketch._kept]
-    for part, less in zip(parts, other._kept, strict=True):
-        part[place] -= less
-    rows, positives = parts[:2]
+    cells = np.searchsorted(sketch._cells, other._cells)
+    sums = [each_sum.copy() for each_sum in sketch._kept]
+    for each_sum, less in zip(sums, other._kept, strict=True):
+        each_sum[cells] -= less
+    rows, positives = sums[:2]
     if (rows < 0).any() or (positives < 0).any() or (positives > rows).any():
         raise InputError("other", "contains rows that are not in the sketch")
-    left = rows > 0
-    return Sketch(sketch._cells[left], CellSums.carried(*(part[left] for part in parts)), sketch.lens)
+    remaining = rows > 0
+    return Sketch(
+        sketch._cells[remaining], CellSums.with_carry(*(each_sum[remaining] for each_sum in sums)), sketch.lens
+    )

@@ -32,6 +32,7 @@ from ..util.arrays import Floats
 from ..util.blocks import LARGE_BLOCK, map_blocks
 from ..util.progress import track
 from .alarms import clock_of, drift_alarms, labelled_windows, settle, start_stream
+from .building import Baseline, alarms_of, build_status, examine
 from .features import subgroup_notes, window_subgroups
 from .ingest import (
     ALL_ROWS,
@@ -59,7 +60,7 @@ from .retention import Pruned, plan_retention, prune_rows
 from .sequential import as_counted
 from .set_aside import files_set_aside, remember
 from .settings import Settings, check_columns, check_watched, read_horizon, read_keep
-from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
+from .status import MonitorStatus, Update
 from .store import Store, is_unwritable
 from .windows import SECOND, WindowRule, read_duration, read_time, read_times, time_text, window_rule
 
@@ -141,7 +142,7 @@ class Monitor:
         raise InputTypeError("Monitor", "has no public constructor", remedy)
 
     @classmethod
-    def _read(cls, store: Store) -> Monitor:
+    def _from_store(cls, store: Store) -> Monitor:
         monitor = cls.__new__(cls)
         monitor._store = store
         with store.read() as db:
@@ -248,16 +249,20 @@ class Monitor:
         """
         if lens != "auto":
             check_watched(lens)
-        sketches, named, rows = _read_reference(reference, lens)
+        sketches, has_names, rows = _read_reference(reference, lens)
         scales, scores = _read_ood_reference(ood, rows)
-        there = [group_key(name) for name in sketches.groups]
-        names = there if groups is None else list(dict.fromkeys(known_keys(map(group_key, groups), there).values()))
+        in_reference = [group_key(name) for name in sketches.groups]
+        names = (
+            in_reference
+            if groups is None
+            else list(dict.fromkeys(known_keys(map(group_key, groups), in_reference).values()))
+        )
         rule = every if isinstance(every, WindowRule) else window_rule(every)
-        kept = check_columns(columns)
+        stored_columns = check_columns(columns)
         settings = Settings(
             kind=sketches.kind,
             classes=sketches.classes,
-            named=named,
+            named=has_names,
             lens=_choose_lens(sketches, lens),
             rule=rule,
             alpha=alpha,
@@ -268,16 +273,18 @@ class Monitor:
             missing=missing,
             n_resamples=n_resamples,
             declared=len(names),
-            by=kept.pop("by", None),
+            by=stored_columns.pop("by", None),
             ood=scales,
-            columns=kept,
+            columns=stored_columns,
             keep=read_keep(keep, rule),
             features=tuple(features),
             online=online,
         )
-        more = _reference_sketches(settings, rows, scores, when)
+        blobs = _reference_sketches(settings, rows, scores, when)
         streams = [start_stream(settings, name, place, place > 0) for place, name in enumerate([ALL_ROWS, *names])]
-        return cls._read(Store.create(path, {"settings": settings.to_dict()}, sketches.to_bytes(), streams, more))
+        return cls._from_store(
+            Store.create(path, {"settings": settings.to_dict()}, sketches.to_bytes(), streams, blobs)
+        )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Monitor:
@@ -298,7 +305,7 @@ class Monitor:
         FileError
             If the file is missing, damaged or no monitor.
         """
-        return cls._read(Store.open(path))
+        return cls._from_store(Store.open(path))
 
     def check(self) -> None:
         """Check the whole store for damage, which takes about a second for 300 MB.
@@ -414,8 +421,8 @@ class Monitor:
                 if rows.time is not None and rows.n:
                     _advance(db, int(rows.time.max()))
             reconcile({**balance(counts), "rows": delivered})
-            moved = settle(db, self.settings)
-        return self._answer(counts, moved, begun)
+            settled = settle(db, self.settings)
+        return self._answer(counts, settled, begun)
 
     def add_labels(self, ids: Any, y_true: Any, *, now: Any = None) -> Update:
         """Add or correct labels of earlier predictions; each is added to the window of its prediction.
@@ -446,8 +453,8 @@ class Monitor:
                 self._pass_time(db, now)
             counts = put_labels(db, self.settings, names, labels)
             reconcile({**balance(counts), "labels": delivered})
-            moved = settle(db, self.settings)
-        return self._answer(counts, moved, begun)
+            settled = settle(db, self.settings)
+        return self._answer(counts, settled, begun)
 
     def set_aside(self, problems: Mapping[str, str], *, added: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
         """Remember files that could not be added, by name and content; the status lists them.
@@ -525,25 +532,25 @@ class Monitor:
         >>> pruned.rows, pruned.windows, pruned.kept, late.pruned
         (4, ('2026-01-05', '2026-01-06'), 2, 1)
         """
-        chosen = self.settings.keep if keep is None else read_keep(keep, self.settings.rule)
-        if chosen is None:
+        keep_rule = self.settings.keep if keep is None else read_keep(keep, self.settings.rule)
+        if keep_rule is None:
             raise ArgumentError("keep", "is required, since none was given to create", "for example '90d'")
         before = self._store.size()
         if not dry_run:  # which writes nothing, not even the comparisons that are missing
             self._store.database.release_reserve()
             self._examine_if_writable()
         with self._store.read() as db:
-            plan = plan_retention(db, self.settings, chosen)
+            plan = plan_retention(db, self.settings, keep_rule)
             late = set() if dry_run else set(db.unexamined())
-        places = {place: waits for place, waits in plan.places.items() if place not in late}
+        waits_of = {place: waits for place, waits in plan.places.items() if place not in late}
         rows = plan.rows
         if not dry_run:
-            rows = prune_rows(self._store, places) if places else 0
+            rows = prune_rows(self._store, waits_of) if waits_of else 0
             self._store.compact()
             self._store.database.keep_reserve()
-        windows, waiting = (tuple(map(self.settings.rule.name, each)) for each in (places, plan.waiting))
-        kept = plan.kept + plan.rows - rows
-        return Pruned(rows, windows, waiting, kept, before, before if dry_run else self._store.size(), dry_run)
+        windows, waiting = (tuple(map(self.settings.rule.name, each)) for each in (waits_of, plan.waiting))
+        rows_kept = plan.kept + plan.rows - rows
+        return Pruned(rows, windows, waiting, rows_kept, before, before if dry_run else self._store.size(), dry_run)
 
     def advance(self, now: Any, *, latest: Any = "auto") -> Update:
         """Set the current time, at which windows close and horizons expire.
@@ -568,8 +575,8 @@ class Monitor:
         with self._store.write() as db:
             begun = len(db.events())
             self._pass_time(db, now, latest)
-            moved = settle(db, self.settings)
-        return self._answer(Counter(), moved, begun)
+            settled = settle(db, self.settings)
+        return self._answer(Counter(), settled, begun)
 
     def _require_time(self, argument: str = "when") -> None:
         if not self.settings.rule.by_time:
@@ -607,8 +614,8 @@ class Monitor:
         with self._store.read() as db:
             place = db.last_tested()
             if self.settings.online:
-                places = [tested for tested, *_ in db.evidence(ALL_ROWS)]
-                online = online_status(db, self.settings, places if last is None else places[-last:])
+                tested_places = [tested for tested, *_ in db.evidence(ALL_ROWS)]
+                online = online_status(db, self.settings, tested_places if last is None else tested_places[-last:])
                 notes = () if online is None else (repr(online),)
                 status = replace(status, online=online, notes=(*status.notes, *notes))
         if not self.settings.features or place is None:
@@ -641,8 +648,8 @@ class Monitor:
             If it has fewer than 40 labelled rows.
         """
         with self._store.read() as db:
-            places = {self.settings.rule.name(each.place): each.place for each in db.windows(ALL_ROWS)}
-            place = db.last_tested() if window is None else places.get(window)
+            place_of = {self.settings.rule.name(each.place): each.place for each in db.windows(ALL_ROWS)}
+            place = db.last_tested() if window is None else place_of.get(window)
             if place is None:
                 raise ArgumentError("window", f"unknown window {window!r}", "see status().windows")
             return window_subgroups(db, self.settings, place)
@@ -701,10 +708,10 @@ class Monitor:
             raise LensError("certificate", f"is about {certificate.lens!r}, the monitor about {self.settings.lens!r}")
         rule, streams = self.settings.rule, []
         with self._store.read() as db:
-            known, clock = db.streams(), clock_of(db, self.settings)
+            existing, clock = db.streams(), clock_of(db, self.settings)
             for certified in certificate.bounds:
                 stream = ALL_ROWS if certified is certificate.bounds[0] else group_key(certified.group)
-                if stream in known:
+                if stream in existing:
                     tested = labelled_windows(db, self.settings, stream, clock)
                     streams.append((certified, [(rule.name(place), as_counted(rows)) for place, rows in tested]))
         return certificate_status(streams, self.settings.alpha, certificate.bins)
@@ -769,18 +776,18 @@ class Monitor:
     def _reference_of(self, stream: str, place: int | None = None) -> Baseline:
         """Reference data of a stream, of the part of the season of a window; without scores if they do not contain the group."""
         if place is not None and self.settings.rule.season is not None:
-            kept = self._seasons.get((stream, self.settings.rule.phase(place)), {})
-            return Baseline(kept.get(""), kept)
+            sketches = self._seasons.get((stream, self.settings.rule.phase(place)), {})
+            return Baseline(sketches.get(""), sketches)
         part = self.reference.parts.get(ALL if stream == ALL_ROWS else group_name(stream))
         return Baseline(None if part is None else part.lenses[self.settings.lens], self._ood.get(stream, {}))
 
-    def _answer(self, counts: Counter[str], moved: tuple[list[int], list[int]], begun: int) -> Update:
+    def _answer(self, counts: Counter[str], settled: tuple[list[int], list[int]], begun: int) -> Update:
         self._examine()
         with self._store.read() as db:
             raised = alarms_of(db, self.settings)[begun:]
-        fresh, known = (tuple(a for a in raised if a.acknowledged == seen) for seen in (False, True))
-        closed, tested = (tuple(self.settings.rule.name(place) for place in places) for places in moved)
-        return Update(**counts, closed=closed, tested=tested, alarms=fresh, ongoing=known)
+        new, ongoing = (tuple(a for a in raised if a.acknowledged == seen) for seen in (False, True))
+        closed, tested = (tuple(self.settings.rule.name(place) for place in places) for places in settled)
+        return Update(**counts, closed=closed, tested=tested, alarms=new, ongoing=ongoing)
 
     def _examine_if_writable(self) -> None:
         """Compare scores where the results can be kept now; else the next call that can write does, and raises the alarms."""
@@ -793,9 +800,9 @@ class Monitor:
     def _examine(self, patient: bool = True) -> None:
         """Compare the scores of closed windows with the reference data, a few windows per transaction."""
         with self._store.read() as db:
-            places = db.unexamined()
-        for begin in track(range(0, len(places), TOGETHER), "batches of windows"):
-            some = places[begin : begin + TOGETHER]
+            unexamined = db.unexamined()
+        for begin in track(range(0, len(unexamined), TOGETHER), "batches of windows"):
+            some = unexamined[begin : begin + TOGETHER]
             with self._store.read() as db:
                 parts = {place: db.parts(place) for place in some}
                 streams = len(db.streams())
@@ -819,8 +826,8 @@ class Monitor:
     def _note(self, db: Transaction, place: int, parts: list[Part], results: dict[str, ScoreFindings]) -> None:
         """Store the results and alarms of a window."""
         window = db.window(place)
-        now, before = ({part.stream: (part.scores, part.ood) for part in each} for each in (db.parts(place), parts))
-        if window.examined or now != before:
+        current, before = ({part.stream: (part.scores, part.ood) for part in each} for each in (db.parts(place), parts))
+        if window.examined or current != before:
             return  # another process was faster, or rows arrived meanwhile: repeated at the next call
         for stream, findings in results.items():
             db.save_results(place, stream, "drift", findings.to_dict())
@@ -863,17 +870,17 @@ def _read_reference(reference: Any, lens: str) -> tuple[Sketches, bool, Predicti
         sketches = Sketches.of(p, lenses=None if lens == "auto" else [lens])
     if not sketches.n:
         raise InputError("reference", "has no rows", "pass labelled reference data")
-    named = sketches.kind != "confidence" and tuple(sketches.classes) != tuple(range(len(sketches.classes)))
-    return sketches, named, p
+    has_class_names = sketches.kind != "confidence" and tuple(sketches.classes) != tuple(range(len(sketches.classes)))
+    return sketches, has_class_names, p
 
 
 def _choose_lens(sketches: Sketches, lens: str) -> str:
     """The lens to monitor, of which the reference must have a sketch."""
-    chosen = sketches.main if lens == "auto" else lens
-    if chosen not in sketches.lenses:
+    name = sketches.main if lens == "auto" else lens
+    if name not in sketches.lenses:
         remedy = f"choose one of {', '.join(sketches.lenses)}"
-        raise LensError("lens", f"the reference has no sketch of {chosen!r}", remedy)
-    return chosen
+        raise LensError("lens", f"the reference has no sketch of {name!r}", remedy)
+    return name
 
 
 def _read_ood_reference(ood: Any, p: Predictions | None) -> tuple[tuple[OodScale, ...], dict[str, Floats]]:

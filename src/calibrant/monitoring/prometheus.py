@@ -38,8 +38,8 @@ def expose(status: MonitorStatus, labels: Mapping[str, str] | None = None) -> st
     ArgumentError
         If the name of a label is invalid, or a gauge has it already.
     """
-    every = dict(labels or {})
-    for name in every:
+    common_labels = dict(labels or {})
+    for name in common_labels:
         if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) or name.startswith("__"):
             raise ArgumentError("labels", f"{name!r} is not the name of a label", "use letters, digits and underscores")
         if name in OWN_LABELS:
@@ -47,7 +47,9 @@ def expose(status: MonitorStatus, labels: Mapping[str, str] | None = None) -> st
     text: list[str] = []
     for name, help, rows in [*_totals(status), *_newest(status), *_labelled_gauges(status)]:
         lines = [
-            f"calibrant_{name}{_labels({**every, **own})} {_value(value)}" for own, value in rows if value is not None
+            f"calibrant_{name}{_labels({**common_labels, **own})} {_value(value)}"
+            for own, value in rows
+            if value is not None
         ]
         if lines:
             text += [f"# HELP calibrant_{name} {help}", f"# TYPE calibrant_{name} gauge", *lines]
@@ -58,14 +60,14 @@ def _totals(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
     kinds = ("calibration", "change", "scores", *(["ood"] if s.settings.ood else []))
     open_: Rows = [({"kind": kind}, sum(a.kind == kind for a in s.open_alarms)) for kind in kinds]
     groups: Rows = [({"group": g.group}, g.e_value) for g in s.groups]
-    own = _own(s)
+    labels = _own(s)
     return [
-        ("rows", "Number of predictions.", [(own, s.n)]),
-        ("labels", "Number of labels.", [(own, s.labelled)]),
-        ("windows", "Number of windows.", [(own, s.total_windows)]),
+        ("rows", "Number of predictions.", [(labels, s.n)]),
+        ("labels", "Number of labels.", [(labels, s.labelled)]),
+        ("windows", "Number of windows.", [(labels, s.total_windows)]),
         ("alarms_open", "Alarms that are not acknowledged.", open_),
-        ("e_value", "E-value of the sequential test of calibration.", [(own, s.process.value)]),
-        ("pvalue", "Anytime-valid p-value: one over the largest e-value so far.", [(own, s.process.pvalue)]),
+        ("e_value", "E-value of the sequential test of calibration.", [(labels, s.process.value)]),
+        ("pvalue", "Anytime-valid p-value: one over the largest e-value so far.", [(labels, s.process.pvalue)]),
         ("group_e_value", "E-value of the sequential test of calibration of a group.", groups),
         (
             "group_rejected",
@@ -84,30 +86,30 @@ def _newest(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
     w = s.last_closed
     if w is None:
         return []
-    c, drift, own = w.scores.confidence, w.scores.drift, _own(s)
-    mean: Rows = [({**own, "statistic": name}, getattr(c, name)) for name in ("mean", "median", "p90", "p99")]
+    c, drift, group_labels = w.scores.confidence, w.scores.drift, _own(s)
+    mean: Rows = [({**group_labels, "statistic": name}, getattr(c, name)) for name in ("mean", "median", "p90", "p99")]
     results = [] if drift is None else list(zip(drift.results, drift.adjusted, strict=True))
-    distances: Rows = [({**own, "statistic": r.statistic}, r.value) for r, _ in results]
-    pvalues: Rows = [({**own, "statistic": r.statistic}, p) for r, p in results]
-    ood = [({**own, "score": score.name}, score) for score in w.scores.ood]
+    distances: Rows = [({**group_labels, "statistic": r.statistic}, r.value) for r, _ in results]
+    pvalues: Rows = [({**group_labels, "statistic": r.statistic}, p) for r, p in results]
+    ood = [({**group_labels, "score": score.name}, score) for score in w.scores.ood]
     values: Rows = [
         ({**labels, "statistic": name}, getattr(score, name))
         for labels, score in ood
         for name in ("median", "p90", "p99")
     ]
-    moved: Rows = [
+    shifts: Rows = [
         ({**labels, "statistic": r.statistic}, r.value)
         for labels, score in ood
         if score.drift is not None
         for r in score.drift.results
     ]
     estimated = () if w.scores.performance is None else w.scores.performance.estimates
-    estimates: Rows = [({**own, "metric": each.metric}, each.estimate) for each in estimated]
+    estimates: Rows = [({**group_labels, "metric": each.metric}, each.estimate) for each in estimated]
     where = "the newest closed window"
     return [
-        ("window_end", f"End of {where}: seconds since 1970, or rows.", [(own, _end(s, w.end))]),
-        ("window_rows", f"Predictions in {where}.", [(own, w.n)]),
-        ("window_labelled_share", f"Share of labelled rows in {where}.", [(own, w.share_labelled)]),
+        ("window_end", f"End of {where}: seconds since 1970, or rows.", [(group_labels, _end(s, w.end))]),
+        ("window_rows", f"Predictions in {where}.", [(group_labels, w.n)]),
+        ("window_labelled_share", f"Share of labelled rows in {where}.", [(group_labels, w.share_labelled)]),
         ("window_confidence", f"Confidence in {where}.", mean),
         ("window_drift", f"Distance of the scores of {where} from the reference data.", distances),
         ("window_drift_p_value", f"Adjusted p-value of the score drift in {where}.", pvalues),
@@ -117,7 +119,7 @@ def _newest(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
             f"Share of rows of {where} above the 99th percentile of the reference data.",
             [(labels, score.beyond) for labels, score in ood],
         ),
-        ("window_ood_drift", f"Distance of an out-of-distribution score of {where} from the reference data.", moved),
+        ("window_ood_drift", f"Distance of an out-of-distribution score of {where} from the reference data.", shifts),
         (
             "window_ood_drift_p_value",
             f"Adjusted p-value of the drift of an out-of-distribution score in {where}.",
@@ -131,15 +133,15 @@ def _labelled_gauges(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
     w = s.last_labelled
     if w is None or w.calibration is None:
         return []
-    c, own = w.calibration, _own(s)
+    c, group_labels = w.calibration, _own(s)
     where = "the newest window with labels"
     return [
-        ("labelled_window_end", f"End of {where}.", [(own, _end(s, w.end))]),
-        ("labelled_window_rows", f"Labelled predictions in {where}.", [(own, c.n)]),
-        ("window_ece", f"Expected calibration error in {where}.", [(own, c.ece)]),
-        ("window_smece", f"Smooth calibration error in {where}.", [(own, c.smece)]),
-        ("window_gap", f"Mean score minus observed rate in {where}.", [(own, c.gap)]),
-        ("window_accuracy", f"Accuracy of the labelled rows in {where}.", [(own, c.accuracy)]),
+        ("labelled_window_end", f"End of {where}.", [(group_labels, _end(s, w.end))]),
+        ("labelled_window_rows", f"Labelled predictions in {where}.", [(group_labels, c.n)]),
+        ("window_ece", f"Expected calibration error in {where}.", [(group_labels, c.ece)]),
+        ("window_smece", f"Smooth calibration error in {where}.", [(group_labels, c.smece)]),
+        ("window_gap", f"Mean score minus observed rate in {where}.", [(group_labels, c.gap)]),
+        ("window_accuracy", f"Accuracy of the labelled rows in {where}.", [(group_labels, c.accuracy)]),
     ]
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import FileError
 from ..sketches.sketch import Sketch
+from ..util.results import several
 from .databases import Connection
 
 Whole = NDArray[np.int64]
@@ -45,6 +46,20 @@ class Window(NamedTuple):
     """Labels that arrived or were corrected after the window was tested."""
     revised: int
     """Labels that were corrected."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its results must know."""
+        notes = []
+        if self.late_rows:
+            notes.append(f"{several(self.late_rows, 'row')} arrived after the window was closed")
+        if self.late_labels:
+            notes.append(f"labels arrived or corrected after the test, counted but not tested: {self.late_labels:,}")
+        if self.revised:
+            notes.append(f"labels corrected: {self.revised:,}")
+        if self.tested == 2:
+            notes.append("skipped by the test, because its rows or labels arrived after later windows were tested")
+        return tuple(notes)
 
 
 class Part(NamedTuple):
@@ -88,10 +103,10 @@ class KnownRows(NamedTuple):
     ood: NDArray[np.float64]
     """Out-of-distribution scores, one column each."""
 
-    def take(self, which: NDArray[np.bool_]) -> KnownRows:
+    def take(self, selected: NDArray[np.bool_]) -> KnownRows:
         """A subset."""
-        kept: tuple[Any, ...] = tuple(part[which] for part in self)
-        return KnownRows(*kept)
+        columns: tuple[Any, ...] = tuple(column[selected] for column in self)
+        return KnownRows(*columns)
 
 
 class Transaction:
@@ -108,8 +123,8 @@ class Transaction:
         """Insert rows, replacing those with the same key."""
         columns = COLUMNS[table].split()
         names, marks = ", ".join(columns), ", ".join("?" * len(columns))
-        others = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key.split(", "))
-        query = f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT ({key}) DO UPDATE SET {others}"  # noqa: S608
+        updates = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key.split(", "))
+        query = f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT ({key}) DO UPDATE SET {updates}"  # noqa: S608
         self.connection.executemany(query, rows)
 
     def meta(self, name: str) -> Any:
@@ -273,13 +288,13 @@ class Transaction:
         rows = self.connection.execute(
             "SELECT i.number, r.place, r.stream, r.score, r.target, r.label FROM incoming i JOIN rows r ON r.id = i.id ORDER BY i.number"
         ).fetchall()
-        kinds: tuple[Any, ...] = (np.int64, np.int64, object, np.float64, np.int64, np.int64)
-        columns = zip(*rows, strict=True) if rows else ((),) * len(kinds)
+        dtypes: tuple[Any, ...] = (np.int64, np.int64, object, np.float64, np.int64, np.int64)
+        columns = zip(*rows, strict=True) if rows else ((),) * len(dtypes)
         scores = np.zeros((len(rows), len(ood)))
         for place, name in enumerate(ood):
             query = "SELECT o.value FROM incoming i JOIN ood_rows o ON o.id = i.id WHERE o.name = ? ORDER BY i.number"
             scores[:, place] = [value for (value,) in self.connection.execute(query, (name,))]
-        return KnownRows._make([*(np.array(part, kind) for part, kind in zip(columns, kinds, strict=True)), scores])
+        return KnownRows._make([*(np.array(each, kind) for each, kind in zip(columns, dtypes, strict=True)), scores])
 
     def add_rows(self, rows: Iterable[tuple[str, int, str, float, int, int]]) -> None:
         """New rows: id, place, stream, score, target, label."""
@@ -407,18 +422,18 @@ class Transaction:
         seen: bool = False,
     ) -> bool:
         """Add an alarm; returns False if it was raised before."""
-        done = self.connection.execute(
+        cursor = self.connection.execute(
             "INSERT INTO events (sequence, place, stream, kind, evidence, words, onset, seen) "
             "SELECT coalesce(max(sequence), 0) + 1, ?, ?, ?, ?, ?, ?, ? FROM events WHERE true ON CONFLICT DO NOTHING",
             (place, stream, kind, evidence, sentence, onset, int(seen)),
         )
-        return done.rowcount > 0
+        return cursor.rowcount > 0
 
     def last_event(self, stream: str, kind: str) -> tuple[int | None, bool]:
         """Onset of the last alarm of a kind in a stream, and whether it was acknowledged."""
         query = "SELECT onset, seen FROM events WHERE stream = ? AND kind = ? ORDER BY sequence DESC LIMIT 1"
-        onset, seen = self._row(query, stream, kind) or (None, False)
-        return onset, bool(seen)
+        onset, is_acknowledged = self._row(query, stream, kind) or (None, False)
+        return onset, bool(is_acknowledged)
 
     def events(self) -> list[tuple[int, int, str, str, float, str, int | None, bool]]:
         """All alarms in order: number, window, stream, kind, evidence, words, onset, whether it was acknowledged."""
@@ -429,12 +444,12 @@ class Transaction:
         """Acknowledge all alarms, or one with its repetitions: those of the same stream, kind and onset; returns the number of new ones."""
         if number is None:
             return int(self.connection.execute("UPDATE events SET seen = 1 WHERE seen = 0").rowcount)
-        done = self.connection.execute(
+        cursor = self.connection.execute(
             "UPDATE events SET seen = 1 WHERE seen = 0 AND EXISTS (SELECT 1 FROM events e WHERE e.sequence = ? "
             "AND e.stream = events.stream AND e.kind = events.kind AND coalesce(e.onset, -999999999999) = coalesce(events.onset, -999999999999))",
             (number,),
         )
-        return int(done.rowcount)
+        return int(cursor.rowcount)
 
 
 def id_fingerprint(name: str) -> int:

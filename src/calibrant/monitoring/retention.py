@@ -95,21 +95,21 @@ def plan_retention(db: Transaction, settings: Settings, keep: int | str) -> Plan
         old = [w for w in windows if clock is not None and settings.rule.span(w.place)[1] + length <= clock]
     else:
         old = windows[: max(0, len(windows) - keep)]
-    every, unlabelled = db.count_rows(), db.count_rows(unlabelled=True)
+    counts, unlabelled = db.count_rows(), db.count_rows(unlabelled=True)
     places, waiting, rows = {}, [], 0
     for window in old:
         place = window.place
         # Without a horizon there is no time after which a label is not expected any longer.
         waits = settings.horizon is None or not settings.is_past_horizon(place, clock)
-        without = unlabelled.get(place, 0) if waits else 0
-        done = window.closed and window.tested and (settings.horizon is None or not without)
-        removed = every.get(place, 0) - without if done else 0
+        n_unlabelled = unlabelled.get(place, 0) if waits else 0
+        is_done = window.closed and window.tested and (settings.horizon is None or not n_unlabelled)
+        removed = counts.get(place, 0) - n_unlabelled if is_done else 0
         if removed:
             places[place] = waits
             rows += removed
-        if every.get(place) and (not done or without):
+        if counts.get(place) and (not is_done or n_unlabelled):
             waiting.append(place)
-    return Plan(places, waiting, rows, sum(every.values()) - rows)
+    return Plan(places, waiting, rows, sum(counts.values()) - rows)
 
 
 def prune_rows(store: Store, places: Mapping[int, bool]) -> int:

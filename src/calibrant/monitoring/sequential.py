@@ -133,21 +133,25 @@ def _cox_evidence(p: Floats, yes: Floats, no: Floats, memory: Memory) -> Floats:
 
 def _update_memory(p: Floats, rows: Floats, positives: Floats, memory: Memory) -> tuple[Floats, Floats]:
     """Posterior mode of shift and slope given the window and a normal prior at the previous mode, by bounded Newton steps."""
-    kept = (p > 0) & (p < 1)
-    p, rows, positives = p[kept], rows[..., kept], positives[..., kept]
+    is_inside = (p > 0) & (p < 1)
+    p, rows, positives = p[is_inside], rows[..., is_inside], positives[..., is_inside]
     z = np.log(p) - np.log1p(-p)
-    known, theta = memory.precision, memory.theta
+    precision, theta = memory.precision, memory.theta
     for _ in range(NEWTON_STEPS):
         rate = _rates(theta, z)
         gap, back = positives - rows * rate, theta - memory.theta
-        pull = known[..., :2] * back[..., :1] + known[..., 1:] * back[..., 1:]
+        pull = precision[..., :2] * back[..., :1] + precision[..., 1:] * back[..., 1:]
         slope = np.stack([gap.sum(-1), gap @ z], axis=-1) - pull
-        step = _solve(_information(z, rows * rate * (1 - rate)) + known, slope)
+        # A symmetric 2 by 2 system; the step is bounded in length.
+        a, b, c = np.moveaxis(_information(z, rows * rate * (1 - rate)) + precision, -1, 0)
+        step = np.stack([c * slope[..., 0] - b * slope[..., 1], a * slope[..., 1] - b * slope[..., 0]], axis=-1)
+        step = step / (a * c - b * b)[..., None]
+        step *= LONGEST_STEP / np.maximum(np.abs(step).max(axis=-1, keepdims=True), LONGEST_STEP)
         theta = np.clip(theta + step, -FARTHEST, FARTHEST)
         if np.abs(step).max(initial=0.0) < ENOUGH:
             break
     rate = _rates(theta, z)
-    return theta, _information(z, rows * rate * (1 - rate)) + known
+    return theta, _information(z, rows * rate * (1 - rate)) + precision
 
 
 def _rates(theta: Floats, z: Floats) -> Floats:
@@ -156,16 +160,6 @@ def _rates(theta: Floats, z: Floats) -> Floats:
 
 def _information(z: Floats, weight: Floats) -> Floats:
     return np.stack([weight.sum(-1), weight @ z, weight @ z**2], axis=-1)
-
-
-def _solve(matrix: Floats, vector: Floats) -> Floats:
-    """Solution of symmetric 2 by 2 systems, bounded in length."""
-    a, b, c = matrix[..., 0], matrix[..., 1], matrix[..., 2]
-    det = a * c - b * b
-    step = np.stack([c * vector[..., 0] - b * vector[..., 1], a * vector[..., 1] - b * vector[..., 0]], axis=-1)
-    step = step / det[..., None]
-    longest = np.maximum(np.abs(step).max(axis=-1, keepdims=True), LONGEST_STEP)
-    return np.asarray(step * (LONGEST_STEP / longest))
 
 
 @dataclass(frozen=True)
@@ -205,8 +199,8 @@ class Alternatives:
         """Logarithm of the e-value of each alternative for a window, (..., members); infinite after an impossible outcome."""
         p, yes, no = data.score, data.positives, data.rows - data.positives
         impossible = yes[..., p == 0].sum(axis=-1) + no[..., p == 1].sum(axis=-1) > 0
-        kept = (p > 0) & (p < 1)
-        p, yes, no = p[kept], yes[..., kept], no[..., kept]
+        is_inside = (p > 0) & (p < 1)
+        p, yes, no = p[is_inside], yes[..., is_inside], no[..., is_inside]
         if_yes, if_no = self._tables(p)
         logs = yes @ if_yes.T + no @ if_no.T
         if self.learner is not None:
@@ -216,12 +210,12 @@ class Alternatives:
     def _tables(self, p: Floats) -> tuple[Floats, Floats]:
         """Logarithm of the likelihood ratio of a positive and of a negative row, (members, C), of the fixed alternatives."""
         shift = np.array(self.shifts)[:, None]
-        both = -np.log1p(p * np.expm1(shift))
+        log_normalizer = -np.log1p(p * np.expm1(shift))
         slope = np.array(self.slopes)[:, None]
         low, high = np.log(p), np.log1p(-p)
         total = np.logaddexp(slope * low, slope * high)
-        if_yes = np.concatenate([shift + both, slope * low - total - low])
-        return if_yes, np.concatenate([both, slope * high - total - high])
+        if_yes = np.concatenate([shift + log_normalizer, slope * low - total - low])
+        return if_yes, np.concatenate([log_normalizer, slope * high - total - high])
 
     def learn(self, data: Counted, memory: Memory) -> Memory:
         """Summary of past windows after another one."""
@@ -238,9 +232,9 @@ class Alternatives:
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> Alternatives:
-        own = {"shifts", "slopes", "learner"}
-        if not isinstance(plain, Mapping) or set(plain) != own:
-            raise InputError("plain", f"must have the entries {sorted(own)}", "pass the output of to_dict")
+        fields = {"shifts", "slopes", "learner"}
+        if not isinstance(plain, Mapping) or set(plain) != fields:
+            raise InputError("plain", f"must have the entries {sorted(fields)}", "pass the output of to_dict")
         return cls(tuple(plain["shifts"]), tuple(plain["slopes"]), plain["learner"])
 
 
@@ -455,5 +449,5 @@ def start_eprocess(
     (True, 400)
     """
     check_fraction(alpha, "alpha", 0.05)
-    chosen = Alternatives() if alternatives is None else alternatives
-    return EProcess(chosen, float(alpha), lens, np.zeros(len(chosen.names)), Memory.fresh())
+    resolved = Alternatives() if alternatives is None else alternatives
+    return EProcess(resolved, float(alpha), lens, np.zeros(len(resolved.names)), Memory.fresh())

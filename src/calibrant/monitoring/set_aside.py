@@ -25,17 +25,17 @@ def describe(record: Mapping[str, Any]) -> str:
 
 def remember(db: Transaction, problems: Mapping[str, str], added: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Remember the files that could not be added, and forget those of which others were added or that are gone; returns the former."""
-    known = files_set_aside(db)
-    contents = {each["sha256"] for each in known.values()}
+    recorded = files_set_aside(db)
+    contents = {each["sha256"] for each in recorded.values()}
     aside = {}
     for file, problem in problems.items():
         content = None
         with suppress(OSError), open(file, "rb") as stream:
             content = hashlib.file_digest(stream, "sha256").hexdigest()
         aside[file] = {"file": file, "sha256": content, "problem": problem, "unchanged": content in contents}
-    taken = {os.path.abspath(file) for file in added}
-    kept = {path: each for path, each in known.items() if path not in taken and os.path.exists(path)}
-    kept |= {os.path.abspath(file): each for file, each in aside.items() if each["sha256"]}
-    if kept != known:
-        db.set_meta("set_aside", kept)
+    added_paths = {os.path.abspath(file) for file in added}
+    remaining = {path: each for path, each in recorded.items() if path not in added_paths and os.path.exists(path)}
+    remaining |= {os.path.abspath(file): each for file, each in aside.items() if each["sha256"]}
+    if remaining != recorded:
+        db.set_meta("set_aside", remaining)
     return aside

@@ -149,6 +149,6 @@ def read_keep(keep: Any, rule: WindowRule) -> int | str | None:
         return keep
     if isinstance(keep, str) or not is_number(keep) or not math.isfinite(keep):
         example = "for example '90d' or 90" if rule.by_time else "for example 90"
-        kinds = "a duration or a number of windows" if rule.by_time else "a number of windows"
-        raise ArgumentError("keep", f"must be {kinds}; got {keep!r}", example)
+        expected = "a duration or a number of windows" if rule.by_time else "a number of windows"
+        raise ArgumentError("keep", f"must be {expected}; got {keep!r}", example)
     return check_whole(keep, "keep")

@@ -1,37 +1,22 @@
-"""Status of a monitor: windows, groups, evidence and alarms, compiled from the store.
-
-Results computed for a status are cached in the store.
-"""
+"""Status of a monitor: windows, groups, evidence and alarms."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..errors import FileError, GroupError
-from ..inference.multiplicity import e_bh
-from ..sketches.sketch import Sketch
 from ..util.results import Record, number, percent, plain_value, several
-from .alarms import OOD, fingerprint, judged_rows
-from .calibration import WindowCalibration, find_calibration
+from .calibration import WindowCalibration
 from .changepoint import EDetector
 from .drift import INVESTIGATE
-from .ingest import ALL_ROWS, balance, balance_text, group_key, group_name, known_keys, some_names
-from .labelfree import ScoreFindings, find_ood, find_scores
+from .ingest import balance, balance_text, group_key, some_names
+from .labelfree import ScoreFindings
 from .online import OnlineRecalibration
 from .prometheus import expose
-from .queries import Part, Stream, Transaction, Window
 from .sequential import EProcess
-from .set_aside import describe, files_set_aside
 from .settings import Settings
-from .store import Store, is_unwritable
-from .windows import time_text
 
 if TYPE_CHECKING:
     from ..evaluation.subgroups import Subgroups
@@ -76,10 +61,9 @@ class Alarm(Record):
     score: str | None = None
 
     def _title(self) -> str:
-        named = ("" if self.score is None else f" {self.score}") + (
-            "" if self.group is None else f" in group {self.group}"
-        )
-        return f"{self.kind}{named}, window {self.window}: {self.words}"
+        score = "" if self.score is None else f" {self.score}"
+        group = "" if self.group is None else f" in group {self.group}"
+        return f"{self.kind}{score}{group}, window {self.window}: {self.words}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,13 +130,13 @@ class WindowStatus(Record):
     def accuracy_words(self) -> str:
         """Accuracy of the labelled rows, and estimated performance if labels are missing; empty if neither is available."""
         c = self.calibration
-        text = []
+        sentences = []
         if c is not None and c.accuracy is not None:
             rows = "labelled rows" if c.n == self.labelled else "rows, unlabelled ones counted as negative"
-            text.append(f"Accuracy {number(c.accuracy)} on {c.n:,} {rows}.")
+            sentences.append(f"Accuracy {number(c.accuracy)} on {c.n:,} {rows}.")
         if self.scores.performance is not None and (c is None or c.n < self.n):
-            text.append(self.scores.performance.words)
-        return " ".join(text)
+            sentences.append(self.scores.performance.words)
+        return " ".join(sentences)
 
     @property
     def drifted(self) -> bool:
@@ -160,15 +144,9 @@ class WindowStatus(Record):
         return self.scores.drift is not None and self.scores.drift.rejected
 
     def _fields(self) -> dict[str, Any]:
-        s = self.scores
-        parts: dict[str, Any] = {
-            "confidence": s.confidence,
-            "reading": s.reading,
-            "drift": s.drift,
-            "performance": s.performance,
-        }
-        parts |= {"ood": s.ood} if s.ood else {}
-        return {**super()._fields(), "share_labelled": self.share_labelled, **parts}
+        names = ["confidence", "reading", "drift", "performance", *(["ood"] if self.scores.ood else [])]
+        findings = {name: getattr(self.scores, name) for name in names}
+        return {**super()._fields(), "share_labelled": self.share_labelled, **findings}
 
     def _columns(self) -> dict[str, list[Any]]:
         return {name: [value] for name, value in self.flat().items()}
@@ -414,9 +392,9 @@ class MonitorStatus(Record):
     def open_lines(self) -> list[str]:
         """Open alarms as text: each kind, group and onset once, with the number of repetitions and that of the first alarm."""
         stories = stories_of(self.open_alarms)
-        more = len(stories) - SHOWN_ALARMS
+        unlisted = len(stories) - SHOWN_ALARMS
         lines = [f"{story_text(story)} [alarm {story[0].number}]" for story in stories[:SHOWN_ALARMS]]
-        return [*lines, f"and {more:,} more open alarms"] if more > 0 else lines
+        return [*lines, f"and {unlisted:,} more open alarms"] if unlisted > 0 else lines
 
     @property
     def last_closed(self) -> WindowStatus | None:
@@ -426,33 +404,33 @@ class MonitorStatus(Record):
     @property
     def last_labelled(self) -> WindowStatus | None:
         """The newest window with labels, closed if possible."""
-        known = [w for w in self.all_read if w.calibration is not None]
-        return next((w for w in reversed(known) if w.state != "open"), known[-1] if known else None)
+        labelled = [w for w in self.all_read if w.calibration is not None]
+        return next((w for w in reversed(labelled) if w.state != "open"), labelled[-1] if labelled else None)
 
     @property
     def counts(self) -> str:
         """Numbers of rows, windows and labels, and of rows in windows that are still open, which are tested later."""
         text = f"{several(self.n, 'row')} in {several(self.total_windows, 'window')} of {self.every}, {self.labelled:,} labelled"
-        still = [w for w in self.all_read if w.state == "open"]
-        if not still:
+        open_windows = [w for w in self.all_read if w.state == "open"]
+        if not open_windows:
             return text
-        windows = f"{several(len(still), 'open window')} ({some_names([w.window for w in still])})"
-        return f"{text}; {several(sum(w.n for w in still), 'row')} in {windows}, tested when newer rows arrive or the current time is advanced"
+        windows = f"{several(len(open_windows), 'open window')} ({some_names([w.window for w in open_windows])})"
+        return f"{text}; {several(sum(w.n for w in open_windows), 'row')} in {windows}, tested when newer rows arrive or the current time is advanced"
 
     @property
     def verdict(self) -> str:
         """One sentence; it never claims that predictions are calibrated."""
         if not self.n:
             return "No rows yet."
-        kinds = {alarm.kind for alarm in self.open_alarms}
-        wrong = dict.fromkeys(alarm.group for alarm in self.open_alarms if alarm.kind in ("calibration", "change"))
-        if wrong and None not in wrong:
-            return f"Alarm: calibration lost in groups ({some_names(list(wrong))})."
-        if wrong:
+        alarm_kinds = {alarm.kind for alarm in self.open_alarms}
+        groups = dict.fromkeys(alarm.group for alarm in self.open_alarms if alarm.kind in ("calibration", "change"))
+        if groups and None not in groups:
+            return f"Alarm: calibration lost in groups ({some_names(list(groups))})."
+        if groups:
             return f"Alarm: calibration lost{self._since_onset()}."
-        if "scores" in kinds:
+        if "scores" in alarm_kinds:
             return f"Score drift: the score distribution has changed. {INVESTIGATE}"
-        if "ood" in kinds:
+        if "ood" in alarm_kinds:
             names = some_names(list(dict.fromkeys(a.score for a in self.open_alarms if a.kind == "ood")))
             return f"Drift of out-of-distribution scores ({names}): the inputs may differ from the reference data. {INVESTIGATE}"
         if not self.process.rows:
@@ -460,9 +438,9 @@ class MonitorStatus(Record):
         if self.process.rejected:
             return "No new alarm. The sequential test rejected calibration earlier."
         rows = f"{several(self.process.windows, 'window')} with {several(self.process.rows, 'labelled row')}"
-        known = [alarm for alarm in self.alarms if alarm.group == self.group and alarm.kind == "change"]
-        if known:
-            first = next(alarm for alarm in known if alarm.onset == known[-1].onset)
+        changes = [alarm for alarm in self.alarms if alarm.group == self.group and alarm.kind == "change"]
+        if changes:
+            first = next(alarm for alarm in changes if alarm.onset == changes[-1].onset)
             return f"No new alarm in {rows}. The change detected in window {first.window} was acknowledged."
         return f"No alarm in {rows}."
 
@@ -492,7 +470,7 @@ class MonitorStatus(Record):
             JSON values; infinite numbers are text.
         """
         levels = {name: getattr(self.settings, name) for name in ("alpha", "run_length", "drift_alpha")}
-        own = ("reference_n", "group", "n", "labelled", "clock", "total_windows", "together", "waiting")
+        header = ("reference_n", "group", "n", "labelled", "clock", "total_windows", "together", "waiting")
         process = self.process
         evidence = {
             "e_value": process.value,
@@ -501,8 +479,8 @@ class MonitorStatus(Record):
             "strongest": process.strongest if process.rows else None,
             "detector_alarms": len(self.detector.alarms),
         }
-        values = {"lens": self.lens, "every": self.every, **levels, **{name: getattr(self, name) for name in own}}
-        values |= {"ood": [each.name for each in self.settings.ood]} if self.settings.ood else {}
+        values = {"lens": self.lens, "every": self.every, **levels, **{name: getattr(self, name) for name in header}}
+        values |= {"ood": [score.name for score in self.settings.ood]} if self.settings.ood else {}
         values |= {} if self.subgroups is None else {"subgroups": self.subgroups.to_dict()["subgroups"]}
         values |= {} if self.online is None else {"online": self.online.to_dict()}
         lists = {name: getattr(self, name) for name in ("alarms", "groups", "windows", "notes")}
@@ -552,217 +530,3 @@ def story_text(story: list[Alarm]) -> str:
         return repr(story[0])
     times = "once" if len(story) == 2 else f"{len(story) - 1} times"
     return f"{story[0]!r} Repeated {times}, last in window {story[-1].window}."
-
-
-# A status from the store
-
-
-class Baseline(NamedTuple):
-    """Reference data of a stream."""
-
-    scores: Sketch | None
-    """None if they do not contain the group."""
-    ood: Mapping[str, Sketch]
-    """Out-of-distribution scores by name."""
-
-
-def build_status(
-    store: Store, settings: Settings, reference_of: Callable[..., Baseline], last: int | None, group: Any
-) -> MonitorStatus:
-    """Build the status of a monitor; see `Monitor.status`."""
-    with store.read() as db:
-        streams = db.streams()
-        key = next(iter(known_keys([group_key(group)], streams).values()))
-        if key not in streams:
-            names = ", ".join(str(group_name(name)) for name in list(streams)[1:11])
-            known = f"the groups are {names}" if names else "there are no groups"
-            raise GroupError("group", f"unknown group {group!r}", known)
-        windows = db.windows(key, last)
-        # Labels may be so late that no window shown has any; the newest labelled window is read in addition.
-        newest = [w for labels in (0, 1) for w in db.newest_over(key, labels)]
-        read = sorted({w.place: w for w in [*newest, *windows]}.values())
-        parts = [db.part(w.place, key, settings.lens) for w in read]
-        clock = db.meta("clock") if settings.rule.by_time else db.meta("rows_seen")
-        evidence = {place: row for place, *row in db.evidence(key)}
-        alarms, counts, total = tuple(alarms_of(db, settings)), db.totals(), db.count_windows(key)
-        groups = _groups(db, settings, streams, counts, alarms)
-        waiting, early = _waiting(db, settings, clock), db.count_early()
-        ignored = db.meta("labels_of_pruned") or 0
-        aside = [f"Set aside: {describe(each)}" for each in files_set_aside(db).values()]
-    reference = reference_of(key)
-    results = [_find_results(part, settings, reference_of(key, part.place), clock, len(streams)) for part in parts]
-    _keep(store, parts, results)
-    statuses = {
-        w.place: _window(settings, w, p, f, evidence.get(w.place), clock)
-        for w, p, f in zip(read, parts, results, strict=True)
-    }
-    shown = [statuses[w.place] for w in windows]
-    n, labelled = counts.get(key, (0, 0))
-    declared = [EProcess.of_dict(s.eprocess).value for s in streams.values() if s.declared]
-    return MonitorStatus(
-        settings=settings,
-        reference_n=0 if reference.scores is None else reference.scores.n,
-        group=group,
-        n=n,
-        labelled=labelled,
-        clock=None if clock is None else time_text(clock) if settings.rule.by_time else f"row {clock:,}",
-        total_windows=total,
-        windows=tuple(shown),
-        all_read=tuple(statuses.values()),
-        groups=groups,
-        together=float(np.mean(declared)) if declared else None,
-        alarms=alarms,
-        process=EProcess.of_dict(streams[key].eprocess),
-        detector=EDetector.of_dict(streams[key].detector),
-        waiting=waiting,
-        notes=(*_notes(shown, reference.scores, early, ignored), *aside),
-    )
-
-
-def alarms_of(db: Transaction, settings: Settings) -> list[Alarm]:
-    """All alarms in order."""
-    name = settings.rule.name
-    return [
-        Alarm(
-            number,
-            "ood" if kind.startswith(OOD) else kind,
-            group_name(stream),
-            name(place),
-            evidence,
-            sentence,
-            None if onset is None else name(onset),
-            seen,
-            kind.removeprefix(OOD) if kind.startswith(OOD) else None,
-        )
-        for number, place, stream, kind, evidence, sentence, onset, seen in db.events()
-    ]
-
-
-def _groups(
-    db: Transaction,
-    settings: Settings,
-    streams: dict[str, Stream],
-    counts: dict[str, tuple[int, int]],
-    alarms: tuple[Alarm, ...],
-) -> tuple[GroupStatus, ...]:
-    rows = [stream for stream in streams.values() if stream.stream != ALL_ROWS]
-    if not rows:
-        return ()
-    states = [EProcess.of_dict(stream.eprocess) for stream in rows]
-    flagged = e_bh([state.value for state in states], alpha=settings.alpha).tolist()
-    changes = Counter(group for group, _ in {(group_key(a.group), a.onset) for a in alarms if a.kind == "change"})
-    return tuple(
-        GroupStatus(
-            group_name(stream.stream),
-            *counts.get(stream.stream, (0, 0)),
-            state.value,
-            1 / state.alpha,
-            state.rejected,
-            flag,
-            changes[stream.stream],
-            db.last_drift(stream.stream),
-            stream.declared,
-        )
-        for stream, state, flag in zip(rows, states, flagged, strict=True)
-    )
-
-
-def _waiting(db: Transaction, settings: Settings, clock: int | None) -> str:
-    """Why the next closed window is not tested."""
-    window = next((w for w in db.waiting() if w.closed), None)
-    if window is None:
-        return ""
-    n, labelled = db.counts(window.place, ALL_ROWS)
-    name = settings.rule.name(window.place)
-    if settings.is_past_horizon(window.place, clock):
-        return f"Window {name} has no labels, though its horizon has passed; it is tested if labels arrive before those of later windows."
-    text = f"Window {name} is waiting for labels: {labelled:,} of {n:,} available, {settings.mature:.0%} needed."
-    return text + ("" if settings.horizon is not None else " Without a horizon, this and all later windows wait.")
-
-
-def _find_results(
-    part: Part, settings: Settings, reference: Baseline, clock: int | None, streams: int
-) -> tuple[ScoreFindings, WindowCalibration | None]:
-    """Results of a part, cached if its rows have not changed."""
-    cached = part.drift
-    scores = examine(part, settings, reference, streams) if cached is None else ScoreFindings.of_dict(cached)
-    rows = judged_rows(part, settings, clock)
-    kept = part.measured
-    if kept is not None and kept["n"] == rows.n:
-        return scores, WindowCalibration(**kept)
-    return scores, find_calibration(rows, part.scores, part.outcomes)
-
-
-def examine(part: Part, settings: Settings, reference: Baseline, streams: int) -> ScoreFindings:
-    """Compare the scores of one of `streams` streams in a window with the reference data."""
-    # Each score has an equal share of the level (Bonferroni); alarms adjust all of them together (Holm), which is never stricter.
-    alpha = settings.drift_alpha / (1 + len(settings.ood))
-    levels: dict[str, Any] = {"alpha": alpha, "n_resamples": settings.n_resamples, "streams": streams}
-    scores = find_scores(part.scores, reference.scores, **levels)
-    if not settings.ood:
-        return scores
-    ood = (find_ood(each, part.ood[each.name], reference.ood.get(each.name), **levels) for each in settings.ood)
-    return replace(scores, ood=tuple(ood))
-
-
-def _keep(store: Store, parts: list[Part], results: list[tuple[ScoreFindings, WindowCalibration | None]]) -> None:
-    """Cache computed results unless the rows have changed meanwhile; stores that cannot be written are left unchanged."""
-    new: list[tuple[Part, str, dict[str, Any]]] = []
-    for part, (scores, calibration) in zip(parts, results, strict=True):
-        if part.drift is None:
-            new.append((part, "drift", scores.to_dict()))
-        if calibration is not None and (part.measured is None or part.measured["n"] != calibration.n):
-            new.append((part, "measured", asdict(calibration)))
-    if not new:
-        return
-    try:
-        with store.write(patient=False) as db:
-            for part, column, content in new:
-                now = db.part(part.place, part.stream, part.scores.lens)
-                if (now.scores, now.ood, now.outcomes) == (part.scores, part.ood, part.outcomes):
-                    db.save_results(part.place, part.stream, column, content)
-    except FileError as error:
-        if not is_unwritable(error):
-            raise
-
-
-def _window(
-    settings: Settings,
-    window: Window,
-    part: Part,
-    results: tuple[ScoreFindings, WindowCalibration | None],
-    evidence: list[Any] | None,
-    clock: int | None,
-) -> WindowStatus:
-    state = ("waiting" if window.closed else "open", "tested", "skipped")[window.tested]
-    changed = evidence is not None and evidence[0] != fingerprint(judged_rows(part, settings, clock))
-    notes = []
-    if window.late_rows:
-        notes.append(f"{several(window.late_rows, 'row')} arrived after the window was closed")
-    if window.late_labels:
-        notes.append(f"labels arrived or corrected after the test, counted but not tested: {window.late_labels:,}")
-    if window.revised:
-        notes.append(f"labels corrected: {window.revised:,}")
-    if window.tested == 2:
-        notes.append("skipped by the test, because its rows or labels arrived after later windows were tested")
-    e_value, detector = (None, None) if evidence is None else (_power(evidence[1]), _power(evidence[2]))
-    counts = (window.late_rows, window.late_labels, window.revised)
-    name, span = settings.rule.name(window.place), settings.rule.span(window.place)
-    return WindowStatus(
-        name, *span, state, part.n, part.labelled, *results, e_value, detector, *counts, changed, tuple(notes)
-    )
-
-
-def _power(log: float | None) -> float | None:
-    return None if log is None else math.inf if log >= 1e6 else math.exp(min(log, 709.0))
-
-
-def _notes(shown: list[WindowStatus], reference: Sketch | None, early: int, ignored: int) -> tuple[str, ...]:
-    notes = [f"Window {w.window}: {note}." for w in shown for note in w.notes]
-    if early:
-        notes.append(f"Labels waiting for their predictions: {early:,}.")
-    if ignored:
-        notes.append(f"Labels of pruned predictions, ignored: {ignored:,}.")
-    if reference is None:
-        notes.append("The reference data do not contain this group, so its drift is unknown.")
-    return tuple(notes)

@@ -110,7 +110,7 @@ class Store:
         database = store.database
         if isinstance(database, Sqlite) and database.path.is_dir():
             raise FileError(str(path), "is a folder", "name a file in it")
-        with store._connected() as connection:
+        with store._connection() as connection:
             store._require_empty(connection)
             database.prepare(connection)
             with store._transaction(connection, writing=True):
@@ -138,7 +138,7 @@ class Store:
             raise FileError(str(path), "no such file", create)
         if isinstance(database, Sqlite) and database.path.is_dir():
             raise FileError(str(path), "is a folder", "name the file of the monitor")
-        with store._connected(writing=False) as connection, store._transaction(connection, writing=False):
+        with store._connection(writing=False) as connection, store._transaction(connection, writing=False):
             version = database.format(connection)
             if version is None and not isinstance(database, Sqlite) and database.is_empty(connection):
                 raise FileError(str(store.path), "no such monitor", create)
@@ -153,7 +153,7 @@ class Store:
 
     def check(self) -> None:
         """Raise if the store is damaged: a file is read as a whole, and the sketches of all windows."""
-        with self._connected(writing=False) as connection, self._transaction(connection, writing=False):
+        with self._connection(writing=False) as connection, self._transaction(connection, writing=False):
             if isinstance(self.database, Sqlite):
                 self._check(connection, "integrity_check")
             db = Transaction(connection)
@@ -163,7 +163,7 @@ class Store:
     def compact(self) -> None:
         """Give the space of deleted rows back, where the disk has space for that; otherwise the rows to come use it."""
         try:
-            with self._connected() as connection:
+            with self._connection() as connection:
                 self.database.compact(connection)
         except FileError as error:
             if not is_full(error.problem):
@@ -176,7 +176,7 @@ class Store:
         if os.path.exists(copy):
             raise FileError(str(copy), "already exists", "choose another name")
         with (
-            self._connected(writing=False) as connection,
+            self._connection(writing=False) as connection,
             atomic_file(copy) as stream,
             closing(sqlite3.connect(stream.name)) as target,
         ):
@@ -187,31 +187,31 @@ class Store:
 
     def size(self) -> int:
         """Bytes that the store takes."""
-        with self._connected(writing=False) as connection, self._transaction(connection, writing=False):
+        with self._connection(writing=False) as connection, self._transaction(connection, writing=False):
             return self.database.size(connection)
 
     def _check(self, connection: Connection, pragma: str) -> None:
-        (found,) = connection.execute(f"PRAGMA {pragma}(1)").fetchone()
-        if found != "ok":
-            raise FileError(str(self.path), f"is corrupt: {short(found)}", "restore it from a backup")
+        (result,) = connection.execute(f"PRAGMA {pragma}(1)").fetchone()
+        if result != "ok":
+            raise FileError(str(self.path), f"is corrupt: {short(result)}", "restore it from a backup")
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """A consistent snapshot of the database."""
-        with self._connected(writing=False) as connection, self._transaction(connection, writing=False):
+        with self._connection(writing=False) as connection, self._transaction(connection, writing=False):
             yield Transaction(connection)
 
     @contextmanager
     def write(self, patient: bool = True) -> Iterator[Transaction]:
         """One transaction, committed as a whole or rolled back; other writers wait."""
-        with self._connected() as connection, self._transaction(connection, writing=True, patient=patient):
+        with self._connection() as connection, self._transaction(connection, writing=True, patient=patient):
             if self.database.format(connection) == BEFORE_FEATURES:
                 connection.execute(FEATURES)
                 self.database.mark(connection, FORMAT)
             yield Transaction(connection)
 
     @contextmanager
-    def _connected(self, writing: bool = True) -> Iterator[Connection]:
+    def _connection(self, writing: bool = True) -> Iterator[Connection]:
         connection: Connection | None = None
         try:
             connection = self.database.connect(writing)
@@ -222,7 +222,7 @@ class Store:
                 self.database.require_unchanged(connection)
         except self.database.errors as error:
             # The message of a server may quote its URL, so that it is not shown beside this one.
-            raise self._said(error) from (error if isinstance(self.database, Sqlite) else None)
+            raise self._file_error(error) from (error if isinstance(self.database, Sqlite) else None)
         except UnicodeDecodeError as error:  # text of SQLite about a damaged schema
             raise FileError(str(self.path), "is damaged", "restore it from a copy") from error
         except FileError as error:
@@ -250,7 +250,7 @@ class Store:
                 connection.execute("ROLLBACK")
             raise
 
-    def _said(self, error: Exception) -> FileError:
+    def _file_error(self, error: Exception) -> FileError:
         text = self.database.describe(error)
         for part, problem, remedy in self.database.messages:
             if re.search(part, text):

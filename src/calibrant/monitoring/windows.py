@@ -211,12 +211,12 @@ def time_text(micros: int, *, days: bool = False) -> str:
     """A time in UTC as text, without trailing zeros."""
     if not EARLIEST <= micros < LATEST:
         return "beyond the calendar"
-    whole, rest = divmod(micros, SECOND)
-    moment = datetime.fromtimestamp(whole, UTC).replace(tzinfo=None)
+    seconds, remainder = divmod(micros, SECOND)
+    moment = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
     if days:
         return moment.date().isoformat()
-    text = moment.isoformat(timespec="seconds" if moment.second or rest else "minutes")
-    return f"{text}.{rest:06d}Z" if rest else f"{text}Z"
+    text = moment.isoformat(timespec="seconds" if moment.second or remainder else "minutes")
+    return f"{text}.{remainder:06d}Z" if remainder else f"{text}Z"
 
 
 def read_time(when: Any, argument: str = "when") -> int:
@@ -264,7 +264,16 @@ def _times(when: Any, argument: str) -> Whole:
     if array.ndim != 1:
         raise ShapeError(argument, f"expected one time for each row, got {array.ndim} dimensions")
     if array.dtype.kind == "M":
-        return _check_range(array, argument)
+        hole = np.isnat(array)
+        if hole.any():
+            raise InputError(argument, "missing time", "drop or fill the row", row=int(np.argmax(hole)))
+        days = array.astype("datetime64[D]").astype(np.int64)
+        is_outside = (days < EARLIEST // UNITS["d"]) | (days >= LATEST // UNITS["d"])
+        if is_outside.any():
+            row = int(np.argmax(is_outside))
+            problem = f"times must lie in the years 1 to 9999; got {array[row]}"
+            raise InputError(argument, problem, "check the unit of the times", row=row)
+        return np.asarray(array.astype("datetime64[us]").astype(np.int64))
     if array.dtype.kind not in "UTSO":
         raise InputTypeError(argument, f"expected times, got {array.dtype.name}", FORM)
     texts = [value.decode() if isinstance(value, bytes) else str(value) for value in array.tolist()]
@@ -272,31 +281,14 @@ def _times(when: Any, argument: str) -> Whole:
     for row, text in enumerate(texts):
         if text in micros:
             continue
-        written = text.strip()
+        stripped = text.strip()
         try:
-            if written.isdigit() and len(written) != len(
-                "20260131"
-            ):  # Python would read 1767101600000 as the year 1767
-                raise ValueError
-            moment = datetime.fromisoformat(written)
+            if stripped.isdigit() and len(stripped) != len("20260131"):
+                raise ValueError  # Python would read 1767101600000 as the year 1767
+            moment = datetime.fromisoformat(stripped)
         except ValueError:
-            raise InputError(argument, f"{written[:40]!r} is not a time", WRITTEN, row=row) from None
+            raise InputError(argument, f"{stripped[:40]!r} is not a time", WRITTEN, row=row) from None
         if moment.tzinfo is not None:
             moment = moment.astimezone(UTC).replace(tzinfo=None)
         micros[text] = int(np.datetime64(moment, "us").astype(np.int64))
     return np.array([micros[text] for text in texts], np.int64)
-
-
-def _check_range(array: NDArray[Any], argument: str) -> Whole:
-    hole = np.isnat(array)
-    if hole.any():
-        row = int(np.argmax(hole))
-        raise InputError(argument, "missing time", "drop or fill the row", row=row)
-    days = array.astype("datetime64[D]").astype(np.int64)
-    far = (days < EARLIEST // UNITS["d"]) | (days >= LATEST // UNITS["d"])
-    if far.any():
-        row = int(np.argmax(far))
-        raise InputError(
-            argument, f"times must lie in the years 1 to 9999; got {array[row]}", "check the unit of the times", row=row
-        )
-    return np.asarray(array.astype("datetime64[us]").astype(np.int64))

@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
     op: str
     terms: tuple[Any, ...]
-    more: Any = None
+    data: Any = None
     """Coefficients of the terms of ``linear``, or the pieces of ``interpolate``."""
 
 
@@ -55,7 +55,7 @@ class Program:
         self.steps: dict[Step, str] = {}
         names: dict[int, list[Term]] = {}
         for node in nodes_of(formula):
-            names[id(node)] = self._names_of(node, [names[id(part)] for part in node.args])
+            names[id(node)] = self._names_of(node, [names[id(argument)] for argument in node.args])
         self.results = names[id(formula)]
 
     def _names_of(self, node: Formula, args: list[list[Term]]) -> list[Term]:
@@ -64,26 +64,26 @@ class Program:
         if node.op == "constant":
             return list(node.data.tolist())
         if node.op == "join":
-            return [name for part in args for name in part]
+            return [name for names in args for name in names]
         if node.op == "linear":
             return [self._linear(row, args[0]) for row in node.data.tolist()]
         if node.op == "largest":
-            return [self._named(Step("largest", tuple(args[0])))]
-        more = pieces_of(*node.data) if node.op == "interpolate" else None
-        wide = [part if len(part) == node.width else part * node.width for part in args]
-        return [self._named(Step(node.op, terms, more)) for terms in zip(*wide, strict=True)]
+            return [self._name_step(Step("largest", tuple(args[0])))]
+        pieces = pieces_of(*node.data) if node.op == "interpolate" else None
+        broadcast = [names if len(names) == node.width else names * node.width for names in args]
+        return [self._name_step(Step(node.op, terms, pieces)) for terms in zip(*broadcast, strict=True)]
 
     def _linear(self, row: list[float], names: list[Term]) -> Term:
-        kept = [(factor, name) for factor, name in zip(row, names, strict=True) if factor != 0]
-        if len(kept) == 1 and kept[0][0] == 1:
-            return kept[0][1]
-        factors, terms = zip(*kept, strict=True) if kept else ((0.0,), (names[0],))
-        return self._named(Step("linear", terms, factors))
+        products = [(factor, name) for factor, name in zip(row, names, strict=True) if factor != 0]
+        if len(products) == 1 and products[0][0] == 1:
+            return products[0][1]
+        factors, terms = zip(*products, strict=True) if products else ((0.0,), (names[0],))
+        return self._name_step(Step("linear", terms, factors))
 
-    def _named(self, step: Step) -> str:
+    def _name_step(self, step: Step) -> str:
         return self.steps.setdefault(step, f"s{len(self.steps) + 1}")
 
-    def written(self, text: Callable[[Step], str], literal: Callable[[float], str]) -> tuple[list[Line], list[str]]:
+    def render(self, text: Callable[[Step], str], literal: Callable[[float], str]) -> tuple[list[Line], list[str]]:
         """Lines that compute the steps used more than once, and the texts of the results; other steps stand where they are used."""
         uses = Counter(term for step in self.steps for term in step.terms * (2 if step.op == "interpolate" else 1))
         uses.update(self.results)
@@ -92,12 +92,12 @@ class Program:
         lines = []
         for step, name in self.steps.items():
             terms = tuple(texts[term] if isinstance(term, str) else literal(term) for term in step.terms)
-            whole = text(step._replace(terms=terms))
+            expression = text(step._replace(terms=terms))
             level[name] = max((level[term] for term in step.terms if isinstance(term, str)), default=0)
             if uses[name] > 1:
                 level[name] += 1
-                lines.append(Line(name, whole, level[name]))
-            texts[name] = name if uses[name] > 1 else f"({whole})"
+                lines.append(Line(name, expression, level[name]))
+            texts[name] = name if uses[name] > 1 else f"({expression})"
         return lines, [texts[term] if isinstance(term, str) else literal(term) for term in self.results]
 
 
@@ -106,13 +106,7 @@ PYTHON_NAMES = {"least": "min", "greatest": "max", "largest": "max"}
 SQL_NAMES = {"least": "LEAST", "greatest": "GREATEST", "largest": "GREATEST", "log": "LN", "exp": "EXP"}
 
 
-def export(
-    calibrator: Calibrator | Recalibration,
-    path: str | os.PathLike[str],
-    *,
-    to: Target,
-    **options: Any,
-) -> Path:
+def export(calibrator: Calibrator | Recalibration, path: str | os.PathLike[str], *, to: Target, **options: Any) -> Path:
     """Write a fitted calibrator for use without calibrant.
 
     Parameters
@@ -195,18 +189,26 @@ def to_python(calibrator: Calibrator | Recalibration) -> str:
     """
     calibrator = as_fitted(calibrator)
     program = Program(calibrator)
-    lines, results = program.written(_python_text, repr)
+    lines, results = program.render(_python_expression, repr)
     names = ", ".join(program.columns)
-    read = f"{names} = float(scores)" if len(program.columns) == 1 else f"{names} = map(float, scores)"
-    check = [f"if not ({_valid_in_python(program.columns, calibrator)}):", f"    return [nan] * {len(results)}"]
+    read_scores = f"{names} = float(scores)" if len(program.columns) == 1 else f"{names} = map(float, scores)"
+    if _has_softmax(calibrator):
+        valid = " and ".join([*(f"{name} < inf" for name in program.columns), f"max({names}) > -inf"])
+    else:
+        low, high = (0, 1) if calibrator.input == "prob" else ("-inf", "inf")
+        valid = " and ".join(f"{low} <= {name} <= {high}" for name in program.columns)
+    check = [f"if not ({valid}):", f"    return [nan] * {len(results)}"]  # NaN fulfils no condition
     steps = [f"{line.name} = {line.text}" for line in lines]
-    body = "\n    ".join([read, *check, *steps, f"return [{', '.join(results)}]"])
+    values = [name.item() if isinstance(name, np.generic) else name for name in calibrator.classes_.tolist()]
+    # Names of other types than these have no literal, and are text.
+    classes = [name if type(name) in (str, int, float, bool) else str(name) for name in values]
+    body = "\n    ".join([read_scores, *check, *steps, f"return [{', '.join(results)}]"])
     return f'''"""Calibrated probabilities: {type(calibrator).__name__}, written by calibrant."""
 
 from bisect import bisect_right
 from math import exp, inf, log, nan
 
-CLASSES = {[_plain(name) for name in calibrator.classes_.tolist()]!r}
+CLASSES = {classes!r}
 
 
 def piecewise(x, starts, knots, values, slopes):
@@ -221,29 +223,14 @@ def predict_proba(scores):
 '''
 
 
-def _plain(name: Any) -> str | int | float | bool:
-    """A class name whose repr is a Python literal; text for other types."""
-    if isinstance(name, np.generic):
-        name = name.item()
-    return name if type(name) in (str, int, float, bool) else str(name)
-
-
 def _has_softmax(calibrator: Calibrator) -> bool:
     """Whether the scores are logits of several classes, of which none may be inf, nor all -inf."""
     return calibrator.input == "logit" and calibrator.exclusive and calibrator.n_features_in_ > 1
 
 
-def _valid_in_python(columns: list[str], calibrator: Calibrator) -> str:
-    """The condition that `predict_proba` accepts each score; NaN fulfils none."""
-    if not _has_softmax(calibrator):
-        low, high = (0, 1) if calibrator.input == "prob" else ("-inf", "inf")
-        return " and ".join(f"{low} <= {name} <= {high}" for name in columns)
-    return " and ".join([*(f"{name} < inf" for name in columns), f"max({', '.join(columns)}) > -inf"])
-
-
-def _python_text(step: Step) -> str:
+def _python_expression(step: Step) -> str:
     if step.op == "interpolate":
-        return f"piecewise({step.terms[0]}, {', '.join(map(repr, step.more))})"
+        return f"piecewise({step.terms[0]}, {', '.join(map(repr, step.data))})"
     if step.op == "choose":
         return f"{step.terms[1]} if {step.terms[0]} > 0 else {step.terms[2]}"
     return _arithmetic(step, repr) or f"{PYTHON_NAMES.get(step.op, step.op)}({', '.join(step.terms)})"
@@ -252,7 +239,7 @@ def _python_text(step: Step) -> str:
 def _arithmetic(step: Step, literal: Callable[[float], str]) -> str:
     """Sums, products and quotients, which all languages write alike; empty for other operations."""
     if step.op == "linear":
-        pairs = zip(step.more, step.terms, strict=True)
+        pairs = zip(step.data, step.terms, strict=True)
         return " + ".join(name if factor == 1 else f"{literal(factor)} * {name}" for factor, name in pairs)
     return f" {SIGNS[step.op]} ".join(step.terms) if step.op in SIGNS else ""
 
@@ -314,35 +301,33 @@ def to_sql(
     if len(columns) != len(program.columns):
         problem = f"has {len(columns)} columns, and the calibrator was fitted on {len(program.columns)}"
         raise ArgumentError("prob", problem, "name one column per class, or one of two classes")
-    own = DIALECTS[dialect]
-    lines, results = program.written(partial(_sql_text, own=own), _literal)
-    scores = [f"CAST({quoted(name, own, 'prob')} AS {own.double})" for name in columns]
-    infinity = f"CAST('Infinity' AS {own.double})"
+    sql = DIALECTS[dialect]
+    lines, results = program.render(partial(_sql_expression, sql=sql), _literal)
+    scores = [f"CAST({quoted(name, sql, 'prob')} AS {sql.double})" for name in columns]
+    infinity = f"CAST('Infinity' AS {sql.double})"
     # NULL where predict_proba raises; databases order NaN above all numbers.
     largest = f"{'<' if _has_softmax(calibrator) else '<='} {infinity}"
     valid = "BETWEEN 0e0 AND 1e0" if calibrator.input == "prob" else largest
     # A product with a subnormal number would be an error in some databases.
-    read = [
+    score_columns = [
         f"CASE WHEN {score} {valid} THEN CASE WHEN ABS({score}) < {TINY!r} THEN 0e0 ELSE {score} END END AS x{i}"
         for i, score in enumerate(scores)
     ]
-    others = [quoted(name, own, "keep") for name in ([keep] if isinstance(keep, str) else keep)]
-    calibrated = [quoted(f"{name}_calibrated", own, "prob") for name in columns]
+    kept = [quoted(name, sql, "keep") for name in ([keep] if isinstance(keep, str) else keep)]
+    calibrated = [quoted(f"{name}_calibrated", sql, "prob") for name in columns]
     _check_distinct(calibrated, "prob", dialect)
-    _check_distinct(others + calibrated, "keep", dialect)
-    kept = {name: f"k{place}" for place, name in enumerate(others)}
+    _check_distinct(kept + calibrated, "keep", dialect)
+    short_names = {name: f"k{i}" for i, name in enumerate(kept)}
     # PostgreSQL would write each expression out wherever it is used.
     fence = " OFFSET 0" if dialect == "postgres" else ""
-    query = f"SELECT {', '.join([f'{name} AS {short}' for name, short in kept.items()] + read)}\nFROM {table}"
-    for level, same in groupby(sorted(lines, key=lambda line: line.level), key=lambda line: line.level):
-        query = (
-            f"SELECT *, {', '.join(f'{line.text} AS {line.name}' for line in same)}\nFROM ({query}{fence}) AS c{level}"
-        )
-    known = " AND ".join(f"{name} IS NOT NULL" for name in program.columns)
+    query = f"SELECT {', '.join([f'{name} AS {short}' for name, short in short_names.items()] + score_columns)}\nFROM {table}"
+    for level, same_level in groupby(sorted(lines, key=lambda line: line.level), key=lambda line: line.level):
+        query = f"SELECT *, {', '.join(f'{line.text} AS {line.name}' for line in same_level)}\nFROM ({query}{fence}) AS c{level}"
+    accepted = " AND ".join(f"{name} IS NOT NULL" for name in program.columns)
     if _has_softmax(calibrator):
-        known += f" AND GREATEST({', '.join(program.columns)}) > -{infinity}"
-    outputs = [f"{short} AS {name}" for name, short in kept.items()] + [
-        f"CASE WHEN {known} THEN {text} END AS {name}"
+        accepted += f" AND GREATEST({', '.join(program.columns)}) > -{infinity}"
+    outputs = [f"{short} AS {name}" for name, short in short_names.items()] + [
+        f"CASE WHEN {accepted} THEN {text} END AS {name}"
         for name, text in zip(calibrated, results[-len(columns) :], strict=True)
     ]
     return f"SELECT {', '.join(outputs)}\nFROM ({query}{fence}) AS c\n"
@@ -350,11 +335,11 @@ def to_sql(
 
 def _check_distinct(names: list[str], argument: str, dialect: str) -> None:
     """Raise if columns of the query have the same name; DuckDB does not distinguish upper and lower case of ASCII letters."""
-    coded = [name.encode(errors="surrogatepass") for name in names]
-    folded = [name.lower() for name in coded] if dialect == "duckdb" else coded
-    twice = next((name for name, key in zip(names, folded, strict=True) if folded.count(key) > 1), None)
-    if twice is not None:
-        raise ArgumentError(argument, f"the query would return two columns named {twice}", "name each column once")
+    keys = [name.encode(errors="surrogatepass") for name in names]
+    keys = [key.lower() for key in keys] if dialect == "duckdb" else keys
+    repeated = next((name for name, key in zip(names, keys, strict=True) if keys.count(key) > 1), None)
+    if repeated is not None:
+        raise ArgumentError(argument, f"the query would return two columns named {repeated}", "name each column once")
 
 
 def _literal(value: float) -> str:
@@ -363,15 +348,15 @@ def _literal(value: float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-def _sql_text(step: Step, own: Dialect) -> str:
+def _sql_expression(step: Step, sql: Dialect) -> str:
     if step.op == "interpolate":
-        return _sql_pieces(step.terms[0], step.more, own)
+        return _sql_pieces(step.terms[0], step.data, sql)
     if step.op == "choose":
         return f"CASE WHEN {step.terms[0]} > 0 THEN {step.terms[1]} ELSE {step.terms[2]} END"
     return _arithmetic(step, _literal) or f"{SQL_NAMES[step.op]}({', '.join(step.terms)})"
 
 
-def _sql_pieces(x: str, pieces: Pieces, own: Dialect) -> str:
+def _sql_pieces(x: str, pieces: Pieces, sql: Dialect) -> str:
     """Linear pieces as nested conditions, found by bisection."""
 
     def text(low: int, high: int) -> str:
@@ -384,4 +369,4 @@ def _sql_pieces(x: str, pieces: Pieces, own: Dialect) -> str:
         start = _literal(pieces.starts[middle])
         return f"CASE WHEN {x} < {start} THEN {text(low, middle)} ELSE {text(middle + 1, high)} END"
 
-    return f"CAST({text(0, len(pieces.starts))} AS {own.double})"
+    return f"CAST({text(0, len(pieces.starts))} AS {sql.double})"

@@ -106,9 +106,9 @@ class VennAbers(ScoreCalibrator):
     @property
     def curves_(self) -> tuple[Curve, ...]:  # type: ignore[override]
         """Merged probability of each binary problem."""
-        return tuple(self._merged(low, high) for low, high in zip(self.low_, self.high_, strict=True))
+        return tuple(self._merged_curve(low, high) for low, high in zip(self.low_, self.high_, strict=True))
 
-    def _merged(self, low: Any, high: Any) -> Curve:
+    def _merged_curve(self, low: Any, high: Any) -> Curve:
         def curve(scores: Any) -> Floats:
             return np.asarray(self._merge(low(scores), high(scores)))
 
@@ -257,39 +257,45 @@ class CrossVennAbers(VennAbers):
 
     def _fit(self, data: TrainingData) -> None:
         self._answered(data, lambda view: None)  # the scale, and a warning for problems of one outcome
-        whole = on_scale(data, self.scale_)
-        parts = [
-            [both_ends(view) if view.n else None for view in self._questions(with_weight(whole, part), partial=True)]
-            for part in self._parts(data)
+        scaled = on_scale(data, self.scale_)
+        fits_of_folds = [
+            [both_ends(view) if view.n else None for view in self._questions(with_weight(scaled, weight), partial=True)]
+            for weight in self._fold_weights(data)
         ]
-        ends = [[found for found in of_folds if found is not None] for of_folds in zip(*parts, strict=True)]
-        self.low_, self.high_ = (tuple(tuple(found[end] for found in each) for each in ends) for end in (0, 1))
+        # For each binary problem the fits of the folds that have rows of it.
+        fits = [[fit for fit in of_folds if fit is not None] for of_folds in zip(*fits_of_folds, strict=True)]
+        self.low_ = tuple(tuple(low for low, _ in folds) for folds in fits)
+        self.high_ = tuple(tuple(high for _, high in folds) for folds in fits)
 
-    def _parts(self, data: TrainingData) -> list[Floats]:
-        """The weights of the rows in each fold that has rows, or in the others."""
-        if data.beside is not None:
-            fold = data.kept(data.beside)
-            parts = np.array([np.where(fold == code, data.weight, 0) for code in np.unique(fold)])
+    def _fold_weights(self, data: TrainingData) -> list[Floats]:
+        """For the predictor of each fold that has rows, the weights of the rows that it is fitted on."""
+        if data.beside is None:
+            weights = self._random_folds(data)
         else:
-            order, shares = order_of_content(data), np.full(self.folds, 1 / self.folds)
-            # Each class begins with another fold, so that few rows of many classes are not all in the same ones.
-            of_classes = [
-                np.roll(dealt(data, order[data.labels[order] == c], shares, c), c, axis=0)
-                for c in np.unique(data.labels).tolist()
-            ]
-            parts = np.sum(of_classes, axis=0)
-        parts = parts[(parts > 0).any(axis=1)]
-        if len(parts) < 2:
+            fold = data.kept(data.beside)
+            weights = np.array([np.where(fold == code, data.weight, 0) for code in np.unique(fold)])
+        weights = weights[(weights > 0).any(axis=1)]
+        if len(weights) < 2:
             raise UndefinedMetricError("scores", "two or more folds must have rows", "use VennAbers, or more rows")
-        return list(parts if self.calibrate_on == "fold" else data.weight - parts)
+        return list(weights if self.calibrate_on == "fold" else data.weight - weights)
 
-    def _merged(self, low: Any, high: Any) -> Curve:
+    def _random_folds(self, data: TrainingData) -> Floats:
+        """The weights of the rows in each of `folds` random folds, in which the classes are divided equally."""
+        order, shares = order_of_content(data), np.full(self.folds, 1 / self.folds)
+        # Each class begins with another fold, so that few rows of many classes are not all in the same ones.
+        of_classes = [
+            np.roll(dealt(data, order[data.labels[order] == c], shares, c), c, axis=0)
+            for c in np.unique(data.labels).tolist()
+        ]
+        return np.asarray(np.sum(of_classes, axis=0))
+
+    def _merged_curve(self, low: Any, high: Any) -> Curve:
         def curve(scores: Any) -> Floats:
             no, yes = _values(low, scores), _values(high, scores)
             if self.rule == "brier":
                 return np.asarray(self._merge(no, yes).mean(axis=0))
-            event, other = (np.exp(np.log(rate).mean(axis=0)) for rate in (yes, 1 - no))
-            return np.asarray(event / (other + event))
+            event, non_event = (np.exp(np.log(rate).mean(axis=0)) for rate in (yes, 1 - no))
+            return np.asarray(event / (non_event + event))
 
         return curve
 
@@ -299,8 +305,8 @@ class CrossVennAbers(VennAbers):
         if self.rule == "brier":
             return sum(map(self._merge, no, yes), zero) / folds
         event = formulas.exp(sum((formulas.log(rate) for rate in yes), zero) / folds)
-        other = formulas.exp(sum((formulas.log(1 - rate) for rate in no), zero) / folds)
-        return event / (other + event)
+        non_event = formulas.exp(sum((formulas.log(1 - rate) for rate in no), zero) / folds)
+        return event / (non_event + event)
 
 
 def fold_codes(fold: Any, rows: int) -> NDArray[np.intp]:
@@ -315,8 +321,8 @@ def both_ends(view: View) -> tuple[curves.Interpolated, curves.Interpolated]:
     """The isotonic rate at a score with a non-event, and with an event, added there; exact for every score."""
     groups = groups_of(view)
     score = groups.score
-    yes = added_yes(groups.weight, groups.events)
-    no = 1 - added_yes(groups.weight[::-1], groups.others[::-1])[::-1]
+    yes = rates_with_event(groups.weight, groups.events)
+    no = 1 - rates_with_event(groups.weight[::-1], groups.others[::-1])[::-1]
     # An event between two scores joins the score above, whose rate is not higher; a non-event joins the score below.
     above = _steps("venn_abers_high", score, np.nextafter(score, np.inf), yes, np.append(yes[1:], 1.0))
     below = _steps("venn_abers_low", np.nextafter(score, -np.inf), score, np.append(0.0, no[:-1]), no)
@@ -325,12 +331,12 @@ def both_ends(view: View) -> tuple[curves.Interpolated, curves.Interpolated]:
 
 def _steps(kind: str, left: Floats, right: Floats, before: Floats, after: Floats) -> curves.Interpolated:
     """Jumps from `before` to `after` between neighbouring numbers `left` and `right`."""
-    at, rates = np.column_stack([left, right]).ravel(), np.column_stack([before, after]).ravel()
-    kept = np.append(True, np.diff(at) > 0)  # neighbours in floating point share an end
-    return curves.Interpolated(kind, tuple(at[kept].tolist()), tuple(np.clip(rates[kept], 0, 1).tolist()))
+    scores, rates = np.column_stack([left, right]).ravel(), np.column_stack([before, after]).ravel()
+    distinct = np.append(True, np.diff(scores) > 0)  # neighbours in floating point share an end
+    return curves.Interpolated(kind, tuple(scores[distinct].tolist()), tuple(np.clip(rates[distinct], 0, 1).tolist()))
 
 
-def added_yes(weight: Floats, events: Floats) -> Floats:
+def rates_with_event(weight: Floats, events: Floats) -> Floats:
     """The isotonic rate at each score with one event added there.
 
     The corner algorithm of Vovk et al. (2015) on the cumulative sum diagram: one pass builds the lower hull, a second moves the added row

@@ -75,8 +75,8 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
     if not all(sized) or len({len(values) for values in columns.values()}) > 1:
         raise ShapeError("table", "has columns of different lengths", QUERY)
     spec = _spec(columns)
-    cell, outcome, rows = (_whole(columns, name) for name in ("cell", "outcome", "row_count"))
-    stated = set(_whole(columns, "result_rows").tolist())
+    cell, outcome, rows = (_integer_column(columns, name) for name in ("cell", "outcome", "row_count"))
+    stated = set(_integer_column(columns, "result_rows").tolist())
     if stated != {len(cell)}:  # cut off or repeated, as the downloads of many consoles are
         problem = f"has {len(cell):,} rows; the query returned {', '.join(f'{number:,}' for number in sorted(stated))}"
         raise ShapeError("table", problem, "export the whole result, without a limit")
@@ -85,7 +85,7 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
     if ("by" in spec.names) != ("group_name" in columns):
         problem = "lacks the column 'group_name'" if "by" in spec.names else "has groups that the query did not ask for"
         raise InputTypeError("table", problem, QUERY)
-    groups, named = _groups(columns, cell > 0) if "by" in spec.names else (np.zeros(len(cell), np.int64), [])
+    groups, group_names = _groups(columns, cell > 0) if "by" in spec.names else (np.zeros(len(cell), np.int64), [])
     dropped = _faults(cell, rows, spec, missing)
     good = cell > 0
     if not good.any():
@@ -97,21 +97,23 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
         raise ShapeError("table", "has a cell twice", "read each result, and merge the sketches")
     if float(rows.sum(dtype=np.float64)) > MOST_ROWS:
         raise WeightError("table", f"has more than {MOST_ROWS:,} rows")
-    sums = _cell_sums(cell, outcome, rows, *(_whole(columns, f"score_{part}_sum")[good] for part in ("high", "low")))
+    sums = _cell_sums(
+        cell, outcome, rows, *(_integer_column(columns, f"score_{part}_sum")[good] for part in ("high", "low"))
+    )
     lens = "binary" if spec.kind == "binary" else "top_label"
 
-    def part(chosen: Any) -> Sketch:
-        merged = CellSums(*(values[chosen] for values in sums)).gathered(cell[chosen] - 1, CELLS)
-        held = np.flatnonzero(merged.rows)
-        return Sketch(held, CellSums(*(values[held] for values in merged)), lens)
+    def part(rows: Any) -> Sketch:
+        merged = CellSums(*(values[rows] for values in sums)).sum_by_cell(cell[rows] - 1, CELLS)
+        cells = np.flatnonzero(merged.rows)
+        return Sketch(cells, CellSums(*(values[cells] for values in merged)), lens)
 
     parts: dict[Any, Sketch] = {None: part(slice(None))}
-    if named:
+    if group_names:
         order = np.argsort(groups, kind="stable")
-        ends = np.cumsum(np.bincount(groups, minlength=len(named)))
-        for name, chosen in zip(named, np.split(order, ends[:-1]), strict=True):
-            if len(chosen):
-                parts[name] = part(chosen)
+        ends = np.cumsum(np.bincount(groups, minlength=len(group_names)))
+        for name, rows_of_group in zip(group_names, np.split(order, ends[:-1]), strict=True):
+            if len(rows_of_group):
+                parts[name] = part(rows_of_group)
     return Cells(spec.kind, spec.classes, parts, dropped)
 
 
@@ -122,8 +124,8 @@ def _columns(table: Any) -> Mapping[str, Any]:
         with open_rows(paths, common_kind(paths, None)) as rows:
             group = next((name for name in rows.names if name.lower() == "group_name"), None)
             typed, _ = rows.typed_table(name for name in rows.names if name.lower() != "group_name")
-            listed = ", ".join(map(quoted, rows.names))
-            columns = dict(rows.connection.execute(f"SELECT {listed} FROM {typed}").fetchnumpy())  # noqa: S608
+            select_list = ", ".join(map(quoted, rows.names))
+            columns = dict(rows.connection.execute(f"SELECT {select_list} FROM {typed}").fetchnumpy())  # noqa: S608
             if group is not None and rows.printed:
                 texts = ["" if text is None else text for text in _entries(columns[group])]
                 names = names_as_written(texts)
@@ -153,8 +155,8 @@ def _entries(values: Any) -> list[Any]:
 
 def _spec(columns: Mapping[str, Any]) -> _Spec:
     if "cell" not in columns or "calibrant" not in columns:
-        known = ", ".join(map(str, list(columns)[:10]))
-        problem = f"is not the result of a query of calibrant; its columns are {known}"
+        first_columns = ", ".join(map(str, list(columns)[:10]))
+        problem = f"is not the result of a query of calibrant; its columns are {first_columns}"
         raise InputTypeError("table", problem, "write the query with `calibrant sql` or cells_query")
     texts = set(_entries(columns["calibrant"]))
     if not texts:
@@ -173,8 +175,8 @@ def _spec(columns: Mapping[str, Any]) -> _Spec:
     if kind not in ("binary", "confidence", "multiclass") or len(classes) < 2:
         raise InputTypeError("table", "the column 'calibrant' was changed", QUERY)
     names = {role: [text for key, text in pairs if key == role] for role in ("label", "prob", "by")}
-    shown = {role: ", ".join(texts) for role, texts in names.items() if texts}
-    return _Spec(shown, kind, classes)
+    columns_text = {role: ", ".join(texts) for role, texts in names.items() if texts}
+    return _Spec(columns_text, kind, classes)
 
 
 def _number(text: str) -> Any:
@@ -187,7 +189,7 @@ def _number(text: str) -> Any:
         return float(text)
 
 
-def _whole(columns: Mapping[str, Any], name: str) -> Counts:
+def _integer_column(columns: Mapping[str, Any], name: str) -> Counts:
     """A column of integers. Doubles are accepted as long as they represent every integer."""
     if name not in columns:
         raise InputTypeError("table", f"lacks the column {name!r}", QUERY)
@@ -217,21 +219,23 @@ def _whole(columns: Mapping[str, Any], name: str) -> Counts:
 
 def _groups(columns: Mapping[str, Any], valid: Any) -> tuple[Counts, list[Any]]:
     """The index of the group of each row, and the names."""
-    listed = _entries(columns["group_name"])
-    kept = [value for value, is_valid in zip(listed, valid.tolist(), strict=True) if is_valid]
+    entries = _entries(columns["group_name"])
+    valid_only = [value for value, is_valid in zip(entries, valid.tolist(), strict=True) if is_valid]
     # A column of integers with missing values, those of invalid rows, becomes one of doubles in pandas.
-    widened = len(kept) < len(listed) and all(isinstance(value, float) and value.is_integer() for value in kept)
-    named: dict[Any, int] = {}
-    codes = np.zeros(len(listed), np.int64)
-    for place, (value, is_valid) in enumerate(zip(listed, valid.tolist(), strict=True)):
+    widened = len(valid_only) < len(entries) and all(
+        isinstance(value, float) and value.is_integer() for value in valid_only
+    )
+    code_of: dict[Any, int] = {}
+    codes = np.zeros(len(entries), np.int64)
+    for place, (value, is_valid) in enumerate(zip(entries, valid.tolist(), strict=True)):
         if not is_valid:
             continue
         if value != value:
             raise GroupError("by", "a group is not a number (NaN)", "select the other rows")
         # Empty text, which many formats write as missing, is a name.
         name = "" if value is None else plain_name(int(value) if widened else value)
-        codes[place] = named.setdefault(name, len(named))
-    return codes, list(named)
+        codes[place] = code_of.setdefault(name, len(code_of))
+    return codes, list(code_of)
 
 
 def _faults(cell: Counts, rows: Counts, spec: _Spec, missing: str) -> Dropped | None:
@@ -256,10 +260,10 @@ def _faults(cell: Counts, rows: Counts, spec: _Spec, missing: str) -> Dropped | 
     every_missing = sum(MISSING)
     for bit, (role, kind) in INVALID.items():
         # Rows that are dropped because of a missing value need not be valid otherwise.
-        wrong = int(count[((fault & bit) > 0) & ((fault & every_missing) == 0)].sum())
-        if wrong:
+        faulty_rows = int(count[((fault & bit) > 0) & ((fault & every_missing) == 0)].sum())
+        if faulty_rows:
             columns = spec.names.get(role, role)
-            problem = f"{wrong:,} {'row has' if wrong == 1 else 'rows have'} {FAULTS[bit]} in {columns!r}"
+            problem = f"{faulty_rows:,} {'row has' if faulty_rows == 1 else 'rows have'} {FAULTS[bit]} in {columns!r}"
             if bit == 8:
                 problem += f"; the classes are {', '.join(map(str, spec.classes))}"
             remedy: Any = "pass classes" if bit == 8 else "correct the rows, or exclude them by a condition"

@@ -50,9 +50,9 @@ class GroupSketch:
 
     def merge(self, other: GroupSketch) -> GroupSketch:
         """Return the summary of the rows of both."""
-        both = {name: sketch.merge(other.lenses[name]) for name, sketch in self.lenses.items()}
-        kept = None if self.scores is None or other.scores is None else self.scores.plus(other.scores)
-        return GroupSketch(both, kept)
+        lenses = {name: sketch.merge(other.lenses[name]) for name, sketch in self.lenses.items()}
+        scores = None if self.scores is None or other.scores is None else self.scores.plus(other.scores)
+        return GroupSketch(lenses, scores)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupSketch):
@@ -164,21 +164,21 @@ class Sketches(Summary):
             problem = "multilabel predictions are not supported"
             raise LensError("y_prob", problem, "make one Sketch for each class, with lens='class:NAME'")
         names = tuple(range(predictions.k) if predictions.classes is None else map(plain_name, predictions.classes))
-        chosen = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
+        lens_names = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
         if predictions.groups is None:
-            parts: dict[Any, GroupSketch] = {ALL: _sketch_lenses(predictions, chosen, scores)}
+            groups: dict[Any, GroupSketch] = {ALL: _sketch_lenses(predictions, lens_names, scores)}
         elif predictions.weight_kind == "unit":
-            sums = GroupSums(len(predictions.group_names), chosen, scores)
+            sums = GroupSums(len(predictions.group_names), lens_names, scores)
             sums.add(predictions, predictions.groups)
-            parts = sums.parts([plain_name(name) for name in predictions.group_names])
+            groups = sums.parts([plain_name(name) for name in predictions.group_names])
         else:
-            parts = {ALL: _sketch_lenses(predictions, chosen, scores)}
+            groups = {ALL: _sketch_lenses(predictions, lens_names, scores)}
             order = np.argsort(predictions.groups, kind="stable")
             ends = np.cumsum(np.bincount(predictions.groups, minlength=len(predictions.group_names)))
             for name, rows in zip(predictions.group_names, np.split(order, ends[:-1]), strict=True):
                 if len(rows):
-                    parts[plain_name(name)] = _sketch_lenses(predictions.take(rows), chosen, scores)
-        sketches = cls(predictions.kind, names, parts)
+                    groups[plain_name(name)] = _sketch_lenses(predictions.take(rows), lens_names, scores)
+        sketches = cls(predictions.kind, names, groups)
         sketches.dropped, sketches.label_name = predictions.dropped, predictions.label_name
         return sketches
 
@@ -215,7 +215,7 @@ class Sketches(Summary):
         if "binary" not in self.lenses:
             return None, None
         sums = self.sketch("binary").halves
-        rows, positives, score = (part.tolist() for part in (sums.rows, sums.positives, sums.score_sum))
+        rows, positives, score = (column.tolist() for column in (sums.rows, sums.positives, sums.score_sum))
         return (rows[0] - score[0] + score[1]) / self.n, (rows[0] - positives[0] + positives[1]) / self.n
 
     @property
@@ -289,8 +289,8 @@ class Sketches(Summary):
         if name not in self.parts:
             place = finder(self.groups)(name)
             if place is None:
-                known = ", ".join(map(str, self.groups[:10])) or "no groups were kept"
-                raise GroupError("group", f"unknown group {name!r}", known)
+                group_names = ", ".join(map(str, self.groups[:10])) or "no groups were kept"
+                raise GroupError("group", f"unknown group {name!r}", group_names)
             name = self.groups[place]
         return Sketches(self.kind, self.classes, {ALL: self.parts[name]})
 
@@ -404,10 +404,10 @@ class Sketches(Summary):
         """
         parts = {}
         for name, part in self.parts.items():
-            kept = {
+            lenses_kept = {
                 lenses[lens]: Sketch(sketch._cells, sketch._kept, lenses[lens]) for lens, sketch in part.lenses.items()
             }
-            parts[name] = GroupSketch(kept, part.scores)
+            parts[name] = GroupSketch(lenses_kept, part.scores)
         return Sketches(self.kind, classes, parts)
 
     def merge(self, other: Sketches) -> Sketches:
@@ -482,8 +482,8 @@ class Sketches(Summary):
         arrays = []
         for name in [ALL, *self.groups]:
             part = self.parts[name]
-            kept = None if part.scores is None else [str(number) for number in part.scores]
-            head["parts"].append({"group": name, "lenses": sorted(part.lenses), "scores": kept})
+            score_texts = None if part.scores is None else [str(number) for number in part.scores]
+            head["parts"].append({"group": name, "lenses": sorted(part.lenses), "scores": score_texts})
             for lens in sorted(part.lenses):
                 arrays += [part.lenses[lens]._cells, *part.lenses[lens]._kept]
         return pack("Sketches", head, arrays)
@@ -510,13 +510,13 @@ class Sketches(Summary):
             If the content is damaged or not sketches.
         """
         head, arrays = unpack("Sketches", content, name)
-        rest = iter([arrays[i : i + 5] for i in range(0, len(arrays), 5)])
+        lens_arrays = iter([arrays[i : i + 5] for i in range(0, len(arrays), 5)])
         parts = {}
         with well_formed(name):
             for part in head["parts"]:
-                lenses = {lens: Sketch(*checked_cells(next(rest), head), lens) for lens in part["lenses"]}
-                kept = None if part["scores"] is None else RowSums(*(int(text) for text in part["scores"]))
-                parts[part["group"]] = GroupSketch(lenses, kept)
+                lenses = {lens: Sketch(*checked_cells(next(lens_arrays), head), lens) for lens in part["lenses"]}
+                row_sums = None if part["scores"] is None else RowSums(*(int(text) for text in part["scores"]))
+                parts[part["group"]] = GroupSketch(lenses, row_sums)
             return cls(head["kind_of"], tuple(head["classes"]), {ALL: parts[ALL], **parts})
 
     @classmethod
@@ -684,16 +684,16 @@ class GroupSums:
     def parts(self, names: Sequence[Any]) -> dict[Any, GroupSketch]:
         """The summary of each group that has rows, by name, and that of all rows."""
         sketches: list[dict[str, Sketch]] = [{} for _ in names]
-        whole: dict[str, Sketch] = {}
+        all_rows: dict[str, Sketch] = {}
         for lens in list(self.cells):
-            whole[lens], each = self.cells.pop(lens).sketches(lens)
+            all_rows[lens], each = self.cells.pop(lens).sketches(lens)
             for part, sketch in zip(sketches, each, strict=True):
                 part[lens] = sketch
         rows: list[Any] = [None] * len(names) if self.rows is None else self.rows.sums()
         total = None
         if self.rows is not None:
             total = RowSums(*(sum(column) for column in zip(*rows, strict=True)))
-        parts: dict[Any, GroupSketch] = {ALL: GroupSketch(whole, total)}
+        parts: dict[Any, GroupSketch] = {ALL: GroupSketch(all_rows, total)}
         for name, lenses, sums in zip(names, sketches, rows, strict=True):
             if next(iter(lenses.values())).n:
                 parts[name] = GroupSketch(lenses, sums)
@@ -708,10 +708,10 @@ def row_metric(sketches: Sketches, metric: str) -> float:
     """A metric of whole rows, from their sums."""
     if metric not in ("brier", "root_brier", "nll", "ecd"):
         raise InputTypeError("y_true", f"{metric} cannot be computed from a sketch", ROWS_INSTEAD)
-    kept = sketches.scores
-    if kept is None or not kept.rows:
+    row_sums = sketches.scores
+    if row_sums is None or not row_sums.rows:
         raise UndefinedMetricError(metric, "these sketches do not contain the sums of whole rows", "pass scores=True")
     if metric in ("nll", "ecd"):
-        return kept.nll if metric == "nll" else kept.ecd
-    value = max(kept.brier, 0.0) / (2 if sketches.kind == "binary" else 1)
+        return row_sums.nll if metric == "nll" else row_sums.ecd
+    value = max(row_sums.brier, 0.0) / (2 if sketches.kind == "binary" else 1)
     return value if metric == "brier" else math.sqrt(value)

@@ -53,10 +53,10 @@ def spread_views(sums: CellSums, low: Floats, high: Floats, lens: str) -> list[V
     over = np.where(half > 0, mean + room * half / np.maximum(rows - half, 1), mean)
     parts = [(below, 1, lower[0]), (below, 0, lower[1]), (over, 1, positives - lower[0])]
     halves = _view([*parts, (over, 0, rows - positives - lower[1])], above, high, lens)
-    sides = [_view([(one, 1, positives), (none, 0, rows - positives)], above, high, lens) for one, none in pairs]
+    views = [_view([(one, 1, positives), (none, 0, rows - positives)], above, high, lens) for one, none in pairs]
     ends = [_at_the_ends(mean, sums, above, high, lens, first) for first in (1, 0)]
     room = np.minimum(mean - above, high - mean)
-    return [halves, *sides, *ends, *(_strewn(mean, room, sums, above, high, lens, seed) for seed in range(STREWN))]
+    return [halves, *views, *ends, *(_strewn(mean, room, sums, above, high, lens, seed) for seed in range(STREWN))]
 
 
 def _at_the_ends(mean: Floats, sums: CellSums, low: Floats, high: Floats, lens: str, first: int) -> View:
@@ -66,10 +66,10 @@ def _at_the_ends(mean: Floats, sums: CellSums, low: Floats, high: Floats, lens: 
     between = np.clip(low + rows * (mean - low) - many * (high - low), low, high)
     count = sums.positives if first else rows - sums.positives
     parts = []
-    for place, held in ((high, many), (between, np.ones_like(rows)), (low, rows - many - 1)):
-        own = np.minimum(count, held)
-        count = count - own
-        parts += [(place, first, own), (place, 1 - first, held - own)]
+    for place, rows_there in ((high, many), (between, np.ones_like(rows)), (low, rows - many - 1)):
+        events = np.minimum(count, rows_there)
+        count = count - events
+        parts += [(place, first, events), (place, 1 - first, rows_there - events)]
     return _view(parts, low, high, lens)
 
 
@@ -77,14 +77,14 @@ def _strewn(mean: Floats, room: Floats, sums: CellSums, low: Floats, high: Float
     """The rows of each cell, singly or in small lots, at random positions around its mean; positives may be separated from negatives."""
     rng = np.random.default_rng(seed)
     lot = max(1, int(sums.rows.sum()) // LOTS)
-    drawn: list[tuple[Any, Any, Any]] = []
+    lots_drawn: list[tuple[Any, Any, Any]] = []
     for outcome, count in ((1, sums.positives), (0, sums.rows - sums.positives)):
         lots = -(-count // lot)
         cell = np.repeat(np.arange(len(mean)), lots)
         place = np.arange(len(cell)) - np.repeat(np.cumsum(lots) - lots, lots)
-        held = count[cell] // lots[cell] + (place < count[cell] % lots[cell])
-        drawn.append((cell, np.full(len(cell), outcome, np.uint8), held))
-    cells, outcomes, counts = (np.concatenate(part) for part in zip(*drawn, strict=True))
+        lot_rows = count[cell] // lots[cell] + (place < count[cell] % lots[cell])
+        lots_drawn.append((cell, np.full(len(cell), outcome, np.uint8), lot_rows))
+    cells, outcomes, counts = (np.concatenate(column) for column in zip(*lots_drawn, strict=True))
     shift = rng.uniform(-1, 1, len(cells))
     # For odd seeds most rows lie near the ends of the cell.
     shift = np.sign(shift) * np.abs(shift) ** (0.1 if seed % 2 else 1.0)
@@ -99,5 +99,5 @@ def _view(parts: list[tuple[Floats, int, Counts]], low: Floats, high: Floats, le
     score = np.concatenate([np.clip(place, low, high) for place, _, _ in parts])
     outcome = np.concatenate([np.full(len(place), value, np.uint8) for place, value, _ in parts])
     count = np.concatenate([count for _, _, count in parts])
-    kept = count > 0
-    return View(score[kept], outcome[kept], count[kept], "counts", lens=lens)
+    is_used = count > 0
+    return View(score[is_used], outcome[is_used], count[is_used], "counts", lens=lens)

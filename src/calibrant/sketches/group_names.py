@@ -18,8 +18,8 @@ from .files.columns import WHOLE
 
 def plain_name(name: Any) -> Any:
     """A name as text, a number or a truth value, which can be serialized; dates and other objects as text."""
-    plain = name.item() if isinstance(name, np.generic) else name
-    return plain if isinstance(plain, (str, int, float)) else str(plain)
+    value = name.item() if isinstance(name, np.generic) else name
+    return value if isinstance(value, (str, int, float)) else str(value)
 
 
 def _name_text(name: Any) -> str:
@@ -41,12 +41,12 @@ def common_names(names: Sequence[Any]) -> list[Any]:
     if len(types) < 2:
         return list(names)
     if types == {int, float} and all(abs(name) <= 2**53 for name in names if isinstance(name, int)):
-        whole = all(name == name // 1 for name in names)
-        return [int(name) if whole else float(name) for name in names]
+        are_whole = all(name == name // 1 for name in names)
+        return [int(name) if are_whole else float(name) for name in names]
     texts = {name for name in names if isinstance(name, str)}
     forms: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper)
-    written = next((form for form in forms if {form("True"), form("False")} & texts), str)
-    return [written(str(name)) if isinstance(name, bool) else _name_text(name) for name in names]
+    spelling = next((form for form in forms if {form("True"), form("False")} & texts), str)
+    return [spelling(str(name)) if isinstance(name, bool) else _name_text(name) for name in names]
 
 
 def finder(known: Sequence[Any]) -> Callable[[Any], int | None]:
@@ -71,10 +71,10 @@ def finder(known: Sequence[Any]) -> Callable[[Any], int | None]:
     def find(name: Any) -> int | None:
         if is_missing(name):  # which is not the text "None" or "nan"
             return None
-        plain = plain_name(name)
-        value = _value_of(plain)
-        if isinstance(plain, str):
-            return texts.get(plain, values.get(value))
+        sought = plain_name(name)
+        value = _value_of(sought)
+        if isinstance(sought, str):
+            return texts.get(sought, values.get(value))
         return values.get(value, spelled.get(value))
 
     return find
@@ -84,5 +84,5 @@ def _value_of(name: Any) -> str:
     """A text that a value and its spellings share."""
     if not isinstance(name, str):
         return _name_text(name)
-    whole = re.fullmatch(WHOLE, name)
-    return whole[1] if whole else name.capitalize() if name.lower() in ("true", "false") else name
+    match = re.fullmatch(WHOLE, name)
+    return match[1] if match else name.capitalize() if name.lower() in ("true", "false") else name

@@ -80,7 +80,7 @@ class GroupCells:
         cells = key % CELLS
         ends = np.searchsorted(key, np.arange(self.groups + 1) * CELLS).tolist()
         parts = [
-            Sketch(cells[start:end], CellSums(*(part[start:end] for part in sums)), lens)
+            Sketch(cells[start:end], CellSums(*(column[start:end] for column in sums)), lens)
             for start, end in pairwise(ends)
         ]
 
@@ -90,8 +90,8 @@ class GroupCells:
             return added
 
         total = _add_sums(sums, add)
-        held = np.flatnonzero(total.rows)
-        return Sketch(held, CellSums(*(part[held] for part in total)), lens), parts
+        occupied = np.flatnonzero(total.rows)
+        return Sketch(occupied, CellSums(*(column[occupied] for column in total)), lens), parts
 
     def _sum_waiting(self) -> None:
         """Sum the waiting rows, at most 2^22, by cell."""
@@ -137,15 +137,15 @@ class _PackedCells:
 
     def take(self, groups: Sequence[int]) -> Run:
         """Return the sums of the cells of some groups, which are empty afterwards; rows that wait are not in them."""
-        read = compiled(read_cells, 0) or read_cells
+        reader = compiled(read_cells, 0) or read_cells
         # What is not needed of this array takes no memory.
-        held = np.empty((1 + len(CellSums._fields), int(np.minimum(self.rows[groups, 1], CELLS).sum())), np.int64)
+        buffer = np.empty((1 + len(CellSums._fields), int(np.minimum(self.rows[groups, 1], CELLS).sum())), np.int64)
         of_all, end = np.zeros((len(CellSums._fields), CELLS + 1), np.int64), 0
         for group in groups:
-            start, end = end, end + read(self.cells[group], shortcuts()[1], of_all, held[:, end:])
-            held[0, start:end] += group * CELLS
+            start, end = end, end + reader(self.cells[group], shortcuts()[1], of_all, buffer[:, end:])
+            buffer[0, start:end] += group * CELLS
             self.cells[group] = self.rows[group, 1] = 0
-        key, *sums = held[:, :end]
+        key, *sums = buffer[:, :end]
         return key, CellSums(*sums)
 
     def take_all(self) -> Run:
@@ -197,8 +197,8 @@ def _add_fixed(fixed: Array, add: Callable[[Array], Array]) -> tuple[Array, Arra
 
 def _add_sums(sums: CellSums, add: Callable[[Array], Array]) -> CellSums:
     """Add sums of cells."""
-    whole, rest = _add_fixed(sums.rest, add)
-    return CellSums(add(sums.rows), add(sums.positives), add(sums.whole) + whole, rest)
+    quotient, remainder = _add_fixed(sums.rest, add)
+    return CellSums(add(sums.rows), add(sums.positives), add(sums.whole) + quotient, remainder)
 
 
 def _merge(runs: Sequence[Run]) -> Run:

@@ -72,16 +72,16 @@ _INVERSE, _LOG_INVERSE = log_table()
 
 def minus_log(value: Floats) -> Floats:
     """-log of numbers in (0, 1] to a few units in the last place, by multiplication and addition only; 0 gives 0."""
-    part, exponent = np.frexp(value)
-    place = np.clip(np.floor(part * 256) - 128, 0, 127).astype(np.intp)
-    rest = part * _INVERSE[place]
-    rest -= 1
-    series = rest * TERMS[0]
+    mantissa, exponent = np.frexp(value)
+    place = np.clip(np.floor(mantissa * 256) - 128, 0, 127).astype(np.intp)
+    excess = mantissa * _INVERSE[place]
+    excess -= 1
+    series = excess * TERMS[0]
     for factor in TERMS[1:]:
         series += factor
-        series *= rest
+        series *= excess
     series += 1
-    series *= rest
+    series *= excess
     minus_logs = _LOG_INVERSE[place] - series
     minus_logs -= exponent * LN2
     return np.where(value > 0, minus_logs, 0.0)
@@ -117,8 +117,8 @@ class GroupRows:
                 self._add(_plain_sums(probs[start:stop], labels[start:stop], group, count))
                 return
             sums = np.zeros((count, 9), np.int64)
-            part = flat[start * columns : stop * columns]
-            kernel(part, labels[start:stop], group, columns, _INVERSE, _LOG_INVERSE, sums)
+            block = flat[start * columns : stop * columns]
+            kernel(block, labels[start:stop], group, columns, _INVERSE, _LOG_INVERSE, sums)
             self._add(sums)
 
         entries = (1 << 16) * (1 if kernel is None else 4)
@@ -148,18 +148,18 @@ class GroupRows:
 
 def _plain_sums(probs: Array, labels: Array, group: Array, count: int) -> Array:
     """The sums of `add_rows`, for at most 2^21 rows."""
-    part = probs.astype(np.float64)
-    if part.ndim == 1:
-        part = np.stack([1 - part, part], axis=1)
-    own = part[np.arange(len(part)), labels]
-    negative_log = minus_log(part)
+    probs64 = probs.astype(np.float64)
+    if probs64.ndim == 1:
+        probs64 = np.stack([1 - probs64, probs64], axis=1)
+    label_probs = probs64[np.arange(len(probs64)), labels]
+    negative_log = minus_log(probs64)
     terms = [
-        np.floor(part * part * 2.0**62).astype(np.int64).sum(axis=1),
-        np.floor(own * 2.0**62).astype(np.int64),
-        np.floor(negative_log[np.arange(len(part)), labels] * LOG_UNIT + 0.5).astype(np.int64),
-        np.floor(part * negative_log * LOG_UNIT + 0.5).astype(np.int64).sum(axis=1),
+        np.floor(probs64 * probs64 * 2.0**62).astype(np.int64).sum(axis=1),
+        np.floor(label_probs * 2.0**62).astype(np.int64),
+        np.floor(negative_log[np.arange(len(probs64)), labels] * LOG_UNIT + 0.5).astype(np.int64),
+        np.floor(probs64 * negative_log * LOG_UNIT + 0.5).astype(np.int64).sum(axis=1),
     ]
-    halves = [half for term in terms for half in (term >> _HALF, term & _MASK)] + [ROW_UNIT + (own == 0)]
-    group = group if len(group) else np.zeros(len(part), np.uint8)
+    halves = [half for term in terms for half in (term >> _HALF, term & _MASK)] + [ROW_UNIT + (label_probs == 0)]
+    group = group if len(group) else np.zeros(len(probs64), np.uint8)
     # Double precision represents sums of halves.
     return np.stack([np.bincount(group, half, count) for half in halves], axis=1).astype(np.int64)

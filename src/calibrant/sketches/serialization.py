@@ -53,12 +53,12 @@ def unpack(kind: str, content: bytes, name: str = "content") -> tuple[dict[str, 
     start = _HEAD.size + head_bytes
     with well_formed(name):
         head = json.loads(content[_HEAD.size : start])
-        held, lengths = head["kind"], [int(length) for length in head["lengths"]]
+        kind_held, lengths = head["kind"], [int(length) for length in head["lengths"]]
         body = zlib.decompressobj().decompress(content[start:-_CHECK], max(body_bytes, 1))
-    if held != kind:
-        raise FileError(name, f"contain a {held}; expected a {kind}")
-    wrong = min(lengths, default=0) < 0 or len(lengths) > body_bytes // 8 + MOST_EMPTY
-    if wrong or len(body) != body_bytes or 8 * sum(lengths) != body_bytes:
+    if kind_held != kind:
+        raise FileError(name, f"contain a {kind_held}; expected a {kind}")
+    is_corrupt = min(lengths, default=0) < 0 or len(lengths) > body_bytes // 8 + MOST_EMPTY
+    if is_corrupt or len(body) != body_bytes or 8 * sum(lengths) != body_bytes:
         raise FileError(name, "contain another number of values than declared", "write them again")
     numbers = np.frombuffer(body, "<i8").astype(np.int64)
     return head, np.split(numbers, np.cumsum(lengths)[:-1]) if lengths else []

@@ -128,7 +128,7 @@ class Sketch(Summary):
             Sketch of the cells that contain rows.
         """
         cells = np.flatnonzero(sums.rows)
-        return cls(cells, CellSums.of(BinSums(*(np.asarray(part[cells], np.int64) for part in sums))), lens)
+        return cls(cells, CellSums.of(BinSums(*(np.asarray(column[cells], np.int64) for column in sums))), lens)
 
     @classmethod
     @documents_keywords()
@@ -246,15 +246,15 @@ class Sketch(Summary):
             raise LensError("lens", f"cannot merge sketches of {self.lens!r} and {other.lens!r}", "use one lens")
         if self.n + other.n > MOST_ROWS:
             raise WeightsNotSupportedError("counts", f"sum to more than {MOST_ROWS:,} rows")
-        held = np.zeros(CELLS, bool)
-        held[self._cells] = held[other._cells] = True
-        cells, number = np.flatnonzero(held), np.cumsum(held) - 1
-        parts = [np.zeros(len(cells), np.int64) for _ in range(4)]
+        is_occupied = np.zeros(CELLS, bool)
+        is_occupied[self._cells] = is_occupied[other._cells] = True
+        cells, number = np.flatnonzero(is_occupied), np.cumsum(is_occupied) - 1
+        totals = [np.zeros(len(cells), np.int64) for _ in range(4)]
         for sketch in (self, other):
             place = number[sketch._cells]
-            for part, more in zip(parts, sketch._kept, strict=True):
-                part[place] += more
-        return Sketch(cells, CellSums.carried(*parts), self.lens)
+            for total, column in zip(totals, sketch._kept, strict=True):
+                total[place] += column
+        return Sketch(cells, CellSums.with_carry(*totals), self.lens)
 
     __add__ = merge
 
@@ -387,8 +387,11 @@ class Sketch(Summary):
         """
         if not callable(metric):
             raise InputTypeError("metric", f"must be a metric, such as cal.ece; got {metric!r}")
-        name, chosen = getattr(metric, "id", "the metric"), {**getattr(metric, "options", {}), **options}
-        searched = next((chosen[word] for word in ("bins", "binning") if is_found_in_rows(chosen.get(word))), None)
+        name, options_used = getattr(metric, "id", "the metric"), {**getattr(metric, "options", {}), **options}
+        searched = next(
+            (options_used[keyword] for keyword in ("bins", "binning") if is_found_in_rows(options_used.get(keyword))),
+            None,
+        )
         if searched is not None:
             problem = f"unknown for {name}: the number of bins ({searched!r}) depends on the rows"
             raise UndefinedMetricError("error_bound", problem, "give a number of bins, or compute it from the rows")
@@ -396,25 +399,25 @@ class Sketch(Summary):
         cells = self._kept, edges[self._cells], edges[self._cells + 1]
         value = metric(self, **options)
         # A view already has a lens and accepts no other.
-        views = {word: value for word, value in options.items() if word != "lens"}
+        views = {keyword: value for keyword, value in options.items() if keyword != "lens"}
         try:
             with warnings.catch_warnings():
                 # Warnings were issued above; scores of 0 or 1 may result from the placement.
                 warnings.simplefilter("ignore", CalibrantWarning)
                 spread = [metric(view, **views) for view in spread_views(*cells, self.lens)]
-                moved = max(0.0 if other == value else abs(other - value) for other in spread)  # both may be infinite
+                change = max(0.0 if other == value else abs(other - value) for other in spread)  # both may be infinite
         except UndefinedMetricError as error:
             problem = f"unknown for {name}, which may be undefined for the rows ({error.problem})"
             raise UndefinedMetricError("error_bound", problem, "compute it from the rows") from error
         is_program = getattr(getattr(metric, "info", None), "cost", "") == PROGRAM
         rounding = SOLVED if is_program else ROUNDING
         rounding += RELATIVE * abs(value) if math.isfinite(value) else 0.0
-        if moved <= rounding:
-            return SAFETY * moved + rounding
+        if change <= rounding:
+            return SAFETY * change + rounding
         tipped = 0.0
-        if chosen.get("knots", 0) is None:
+        if options_used.get("knots", 0) is None:
             tipped = max(abs(metric(self, **{**options, "knots": count}) - value) for count in range(MOST_KNOTS + 1))
-        return max(SAFETY * moved, tipped) + most_moved(*cells) + rounding
+        return max(SAFETY * change, tipped) + most_moved(*cells) + rounding
 
     def to_bytes(self) -> bytes:
         """Serialize the sketch.
@@ -455,8 +458,8 @@ class Sketch(Summary):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sketch):
             return NotImplemented
-        same = zip((self._cells, *self._kept), (other._cells, *other._kept), strict=True)
-        return self.lens == other.lens and all(np.array_equal(a, b) for a, b in same)
+        pairs = zip((self._cells, *self._kept), (other._cells, *other._kept), strict=True)
+        return self.lens == other.lens and all(np.array_equal(a, b) for a, b in pairs)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -524,15 +527,15 @@ def _counted_sums(view: View, weight: Counts) -> BinSums:
     fixed = np.floor(view.score * 2.0**62).astype(np.int64)
     positive = view.raw_outcome.astype(np.int64)
 
-    def added(values: Counts) -> Counts:
+    def sum_by_slot(values: Counts) -> Counts:
         total = np.zeros(CELLS, np.int64)
         np.add.at(total, slot, values)
         return total
 
     # Parts of 21 bits, so that no product with a count overflows.
-    upper = added((fixed >> LOW_BITS) * weight)
-    middle = added(((fixed & LOW_MASK) >> 21) * weight)
-    lower = added((fixed & ((1 << 21) - 1)) * weight)
+    upper = sum_by_slot((fixed >> LOW_BITS) * weight)
+    middle = sum_by_slot(((fixed & LOW_MASK) >> 21) * weight)
+    lower = sum_by_slot((fixed & ((1 << 21) - 1)) * weight)
     middle += lower >> 21
     low = ((middle & ((1 << 21) - 1)) << 21) + (lower & ((1 << 21) - 1))
-    return BinSums(added(weight), added(weight * positive), upper + (middle >> 21), low)
+    return BinSums(sum_by_slot(weight), sum_by_slot(weight * positive), upper + (middle >> 21), low)

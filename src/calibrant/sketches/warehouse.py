@@ -149,27 +149,27 @@ def cells_query(
     """
     check_choice(dialect, "dialect", tuple(DIALECTS))
     check_choice(input, "input", ("prob", "confidence"))
-    own = DIALECTS[dialect]
+    sql = DIALECTS[dialect]
     plan = _plan(prob, label, by, classes, input)
-    steps = row_steps(plan, own)
-    source = ".".join(quoted(part, own, "table") for part in _parts(table))
+    steps = row_steps(plan, sql)
+    source = ".".join(quoted(identifier, sql, "table") for identifier in _parts(table))
     if where is not None and not where.strip():
         raise ArgumentError("where", "is empty", "leave it out")
     if where is not None and not _is_name(where):
         raise ArgumentError("where", "has an invalid character", "write it in UTF-8")
     # The closing parenthesis stands on a line of its own, since the condition may end in a comment.
-    chosen = "" if where is None else f"\n  WHERE (\n{where}\n  )"
+    condition = "" if where is None else f"\n  WHERE (\n{where}\n  )"
     # Nested, since DuckDB copies the expressions of a WITH into every place that names them.
-    text = f"{source}{chosen}"
+    text = f"{source}{condition}"
     for number, step in enumerate(steps):
-        listed = ",\n  ".join(f"{expression} AS {name}" for name, expression in step.items())
-        text = f"(\nSELECT{' *,' if number else ''}\n  {listed}\nFROM {text}\n) step{number}"
+        select_list = ",\n  ".join(f"{expression} AS {name}" for name, expression in step.items())
+        text = f"(\nSELECT{' *,' if number else ''}\n  {select_list}\nFROM {text}\n) step{number}"
     keys = [*KEYS, *(["group_name"] if by is not None else [])]
     sums = [f"CAST(SUM({name}) AS BIGINT) AS {name}_sum" for name in SUMMED]
-    shown = [f"'{plan.spec}' AS calibrant", "COUNT(*) OVER () AS result_rows", *keys, "COUNT(*) AS row_count", *sums]
+    outputs = [f"'{plan.spec}' AS calibrant", "COUNT(*) OVER () AS result_rows", *keys, "COUNT(*) AS row_count", *sums]
     return (
         "-- Read the result with calibrant.Sketches.from_cells, or: calibrant scan RESULT --cells --out NAME.sketch\n"
-        "SELECT\n  " + ",\n  ".join(shown) + f"\nFROM {text}\nGROUP BY {', '.join(keys)}\n"
+        "SELECT\n  " + ",\n  ".join(outputs) + f"\nFROM {text}\nGROUP BY {', '.join(keys)}\n"
     )
 
 
@@ -197,16 +197,16 @@ def _plan(prob: Any, label: Any, by: Any, classes: Any, input: str) -> Plan:
     return Plan(probs, label, by, tuple(range(k)) if names is None else names, kind)
 
 
-def row_steps(plan: Plan, own: Dialect) -> Steps:
+def row_steps(plan: Plan, sql: Dialect) -> Steps:
     """The columns that each SELECT adds to those of the one before, up to the cell and the integers that are summed."""
     several = len(plan.prob) > 1
     xs = [f"x{place}" for place in range(len(plan.prob))]
-    read = {x: f"CAST({quoted(name, own, 'prob')} AS {own.double})" for x, name in zip(xs, plan.prob, strict=True)}
-    label = quoted(plan.label, own, "label")
-    read["label_text"] = f"CAST({label} AS {own.text})"
+    inputs = {x: f"CAST({quoted(name, sql, 'prob')} AS {sql.double})" for x, name in zip(xs, plan.prob, strict=True)}
+    label = quoted(plan.label, sql, "label")
+    inputs["label_text"] = f"CAST({label} AS {sql.text})"
     if plan.by is not None:
-        read["group_name"] = quoted(plan.by, own, "by")
-    steps = [read, {"class_index": _code(plan.classes, own)}, {"fault": _faults(plan, own, xs)}]
+        inputs["group_name"] = quoted(plan.by, sql, "by")
+    steps = [inputs, {"class_index": _code(plan.classes, sql)}, {"fault": _faults(plan, sql, xs)}]
     # Optimizers may copy an expression into each place that names it, so this one is short; NaN is replaced as well. COALESCE tells
     # the engine that there are no missing values from here on, which saves Spark a check in every operation.
     steps.append({f"v{x}": f"COALESCE(CASE WHEN {x} >= 0 AND {x} <= 1 THEN {x} END, 0)" for x in xs})
@@ -220,29 +220,29 @@ def row_steps(plan: Plan, own: Dialect) -> Steps:
     return [*steps, *_cell_steps()]
 
 
-def _faults(plan: Plan, own: Dialect, xs: list[str]) -> str:
+def _faults(plan: Plan, sql: Dialect, xs: list[str]) -> str:
     """The sum of the faults of a row as SQL. Comparisons with NaN differ between engines, so it is looked for first."""
-    absent = " OR ".join(f"{x} IS NULL OR {own.nan.format(x)}" for x in xs)
+    absent = " OR ".join(f"{x} IS NULL OR {sql.nan.format(x)}" for x in xs)
     inside = " AND ".join(f"{x} >= 0 AND {x} <= 1" for x in xs)
-    parts = [f"CASE WHEN {absent} THEN 1 WHEN {inside} THEN 0 ELSE 2 END"]
-    parts.append("CASE WHEN label_text IS NULL THEN 4 WHEN class_index IS NULL THEN 8 ELSE 0 END")
+    cases = [f"CASE WHEN {absent} THEN 1 WHEN {inside} THEN 0 ELSE 2 END"]
+    cases.append("CASE WHEN label_text IS NULL THEN 4 WHEN class_index IS NULL THEN 8 ELSE 0 END")
     if plan.by is not None:
-        parts.append("CASE WHEN group_name IS NULL THEN 16 ELSE 0 END")
+        cases.append("CASE WHEN group_name IS NULL THEN 16 ELSE 0 END")
     if len(xs) > 1:
         # The columns may have single precision, which the query cannot know.
         limit = round(1 / SUM_TOLERANCE["float32"])
         gap = f"({' + '.join(xs)} - 1) * {limit}"
         sums = f"WHEN {gap} > 1 OR {gap} < -1 THEN 32 ELSE 0 END"
-        parts.append(f"CASE WHEN {absent} THEN 0 WHEN NOT ({inside}) THEN 0 {sums}")
-    return " + ".join(parts)
+        cases.append(f"CASE WHEN {absent} THEN 0 WHEN NOT ({inside}) THEN 0 {sums}")
+    return " + ".join(cases)
 
 
-def _code(classes: tuple[Any, ...], own: Dialect) -> str:
+def _code(classes: tuple[Any, ...], sql: Dialect) -> str:
     """The index of a label, which is compared as text; NULL if it is unknown."""
     pairs = []
     for place, name in enumerate(classes):
-        listed = ", ".join(literal(text, own) for text in _spellings(name, classes == (0, 1)))
-        pairs.append(f"WHEN label_text IN ({listed}) THEN {place}")
+        spellings = ", ".join(literal(text, sql) for text in _spellings(name, classes == (0, 1)))
+        pairs.append(f"WHEN label_text IN ({spellings}) THEN {place}")
     return f"CASE {' '.join(pairs)} END"
 
 
@@ -256,7 +256,7 @@ def _spellings(name: Any, booleans: bool) -> list[str]:
     text = str(name)
     spellings = [text]
     if re.fullmatch(r"-?\d+", text):
-        spellings += [f"{text}.{'0' * places}" for places in range(1, 13)]
+        spellings += [f"{text}.{'0' * digits}" for digits in range(1, 13)]
         spellings += [f"{text}E0", f"{text}.0E0"] if len(text.lstrip("-")) == 1 else []
     if booleans:
         spellings += ["true", "t"] if name else ["false", "f"]
@@ -276,9 +276,9 @@ def _cell_steps() -> Steps:
     units, finest = int(PLACES), f"{FINEST * PLACES:.6f}"
     guess = f"FLOOR(LN(s / {finest}) * {PER_OCTAVE / LN2:.12f} + 0.5)"
     edge = f"FLOOR(POWER(2, nearest / {PER_OCTAVE}) * {finest} + 0.5)"
-    narrow = f"nearest + CASE WHEN nearest < {count} AND s > {edge} THEN 1 ELSE 0 END"
+    corrected = f"nearest + CASE WHEN nearest < {count} AND s > {edge} THEN 1 ELSE 0 END"
     equal = f"(equal_cell + CASE WHEN p > equal_cell / {EQUAL} THEN 1 ELSE 0 END)"
-    side = f"CASE WHEN p <= 0.5 THEN narrow ELSE {2 * count} - narrow END"
+    cell = f"CASE WHEN p <= 0.5 THEN narrow ELSE {2 * count} - narrow END"
     high = f"FLOOR(p * {HALF})"
     return [
         {
@@ -286,30 +286,30 @@ def _cell_steps() -> Steps:
             "s": f"CASE WHEN p <= 0.5 THEN p * {units} ELSE (1 - p) * {units} + 0.015625 END",
         },
         {"nearest": f"CASE WHEN s <= {least} THEN 0 WHEN s > {most} THEN {count} ELSE {guess} END"},
-        {"narrow": narrow},
+        {"narrow": corrected},
         {
-            "cell": f"CAST(CASE WHEN fault > 0 THEN -fault ELSE GREATEST(1, {equal} + {side}) END AS BIGINT)",
+            "cell": f"CAST(CASE WHEN fault > 0 THEN -fault ELSE GREATEST(1, {equal} + {cell}) END AS BIGINT)",
             "score_high": f"CAST({high} AS BIGINT)",
             "score_low": f"CAST(FLOOR((p * {HALF} - {high}) * {HALF}) AS BIGINT)",
         },
     ]
 
 
-def quoted(name: str, own: Dialect, argument: str) -> str:
+def quoted(name: str, sql: Dialect, argument: str) -> str:
     """A name as an identifier of the dialect."""
     if "\0" in name or not name:
         raise InputTypeError(argument, f"must be a name; got {name!r}")
     match = re.fullmatch(r'"((?:[^"]|"")+)"', name, re.S)
     if match is not None:
         name = match[1].replace('""', '"')
-    return own.quote + name.replace(own.quote, own.quote * 2) + own.quote
+    return sql.quote + name.replace(sql.quote, sql.quote * 2) + sql.quote
 
 
-def literal(text: str, own: Dialect) -> str:
+def literal(text: str, sql: Dialect) -> str:
     """Text as a constant of the dialect."""
     if not _is_name(f"{text}."):
         raise ArgumentError("classes", f"a label has an invalid character; got {text!r}")
-    if not own.escaped:
+    if not sql.escaped:
         return "'" + text.replace("'", "''") + "'"
     for sign, replaced in (("\\", "\\\\"), ("'", "\\'"), ("\n", "\\n"), ("\r", "\\r")):
         text = text.replace(sign, replaced)
@@ -325,7 +325,7 @@ def _parts(table: Any) -> list[str]:
     """The parts of the name of a table: ``a.b`` has two, ``"a.b"`` one."""
     if not _is_name(table):
         raise InputTypeError("table", f"must be the name of a table; got {table!r}")
-    parts = re.findall(r'("(?:[^"]|"")+"|[^."]+)(?:\.|$)', table, re.S)
-    if ".".join(parts) != table:
+    names = re.findall(r'("(?:[^"]|"")+"|[^."]+)(?:\.|$)', table, re.S)
+    if ".".join(names) != table:
         raise ArgumentError("table", f"{table!r} is not a name", 'write schema.table, and a part with a dot as "a.b"')
-    return list(parts)
+    return list(names)

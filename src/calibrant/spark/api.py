@@ -113,8 +113,8 @@ def sketch(
         "keywords": {"input": input, "normalize": normalize, "clip": clip},
     }
     # Spark would parse other names, such as those with dots.
-    chosen = df.select(*(_column(df, name).alias(f"c{index}") for index, name in enumerate(columns.names)))
-    partials = chosen.mapInArrow(_task("fill", plan), PARTIAL)
+    selected = df.select(*(_column(df, name).alias(f"c{index}") for index, name in enumerate(columns.names)))
+    partials = selected.mapInArrow(_task("fill", plan), PARTIAL)
     merged = partials.repartition(MERGERS, "partition").mapInArrow(_task("merge", plan), PARTIAL)
     total = merge_partials(Partial.of_row(row.asDict()) for row in merged.collect())
     if total is None:
@@ -189,11 +189,11 @@ def apply(
             "out", f"must be the name of a new column; got {out!r}", "choose another, or drop the old one"
         )
     # Columns that Arrow cannot pass on directly are appended a second time in converted form.
-    shown, indices = [df[_quote(name)] for name in df.columns], []
+    output_columns, indices = [df[_quote(name)] for name in df.columns], []
     for _, name in columns.roles:
-        indices.append(df.columns.index(name) if _readable(df, name) else len(shown))
-        if indices[-1] == len(shown):
-            shown.append(_column(df, name).alias(f"calibrant {len(shown)}"))
+        indices.append(df.columns.index(name) if _readable(df, name) else len(output_columns))
+        if indices[-1] == len(output_columns):
+            output_columns.append(_column(df, name).alias(f"calibrant {len(output_columns)}"))
     plan = {
         "columns": vars(columns),
         "calibrator": text,
@@ -203,7 +203,7 @@ def apply(
     }
     types = import_module("pyspark.sql.types")
     kind = types.DoubleType() if len(fitted.classes_) == 2 else types.ArrayType(types.DoubleType())
-    return df.select(*shown).mapInArrow(_task("calibrate", plan), copy.deepcopy(df.schema).add(out, kind))
+    return df.select(*output_columns).mapInArrow(_task("calibrate", plan), copy.deepcopy(df.schema).add(out, kind))
 
 
 def _task(name: str, plan: dict[str, Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -223,7 +223,7 @@ def _task(name: str, plan: dict[str, Any]) -> Callable[[Iterator[Any]], Iterator
                 yield from getattr(work, name)(plan, batches)
                 return
             problem = f"has version {calibrant.__version__} on the executors and {version} on the driver"
-        said = [
+        state = [
             "MissingDependencyError",
             "calibrant",
             problem,
@@ -231,13 +231,13 @@ def _task(name: str, plan: dict[str, Any]) -> Callable[[Iterator[Any]], Iterator
             None,
         ]
         if "calibrator" in plan:
-            raise ImportError(": ".join(map(str, said[1:3])) + f"; {said[3]}")
+            raise ImportError(": ".join(map(str, state[1:3])) + f"; {state[3]}")
         import pyarrow as pa
 
         for _ in batches:
             pass
         yield pa.RecordBatch.from_arrays(
-            [pa.array([-1], pa.int32()), pa.array([None], pa.binary()), pa.array([json.dumps(said)], pa.string())],
+            [pa.array([-1], pa.int32()), pa.array([None], pa.binary()), pa.array([json.dumps(state)], pa.string())],
             names=["partition", "state", "error"],
         )
 
@@ -262,8 +262,8 @@ def _columns_of(df: Any, label: str | None, prob: Any, by: str | None) -> Column
             raise ColumnError(argument, f"must be the name of a column; got {name!r}")
         if name not in existing:
             raise _no_column(argument, name, existing)
-    listed = isinstance(prob, (list, tuple)) and len(prob) > 0 and all(isinstance(name, str) for name in prob)
-    if not (isinstance(prob, str) or listed):
+    is_list = isinstance(prob, (list, tuple)) and len(prob) > 0 and all(isinstance(name, str) for name in prob)
+    if not (isinstance(prob, str) or is_list):
         raise ColumnError("prob", f"must be the name of a column, or a list of names; got {prob!r}")
     is_single = isinstance(prob, str) and prob in existing
     columns = [prob] if is_single else match_columns(existing, prob, "prob")
@@ -279,10 +279,10 @@ def _columns_of(df: Any, label: str | None, prob: Any, by: str | None) -> Column
 def _in_order(names: tuple[str, ...], prob: Any, classes: Sequence[Any]) -> tuple[str, ...]:
     """Score columns in the order of the classes after which they are named; otherwise, of two columns the positive one last."""
     pattern = prob if isinstance(prob, str) else ""
-    own = [str(name) for name in column_classes(list(names), pattern) or ()] if len(names) > 1 else []
-    known = [str(name) for name in classes]
-    if len(set(own)) == len(own) and set(own) == set(known):
-        return tuple(names[own.index(name)] for name in known)
+    file_classes = [str(name) for name in column_classes(list(names), pattern) or ()] if len(names) > 1 else []
+    class_names = [str(name) for name in classes]
+    if len(set(file_classes)) == len(file_classes) and set(file_classes) == set(class_names):
+        return tuple(names[file_classes.index(name)] for name in class_names)
     return tuple(positive_last(list(names), pattern))
 
 

@@ -45,7 +45,7 @@ class Columns:
         """The columns that are sent, each once."""
         return list(dict.fromkeys(name for _, name in self.roles))
 
-    def shown(self, argument: str) -> str:
+    def describe(self, argument: str) -> str:
         """An argument with its columns, for messages."""
         names = [name for role, name in self.roles if role == argument]
         if len(names) < 2:
@@ -63,13 +63,13 @@ class Partial:
 
     def plus(self, other: Partial) -> Partial:
         """Merge two results; an error is kept, of two errors that of the lowest partition."""
-        first, second = sorted((self, other), key=lambda part: part.partition)
+        first, second = sorted((self, other), key=lambda each: each.partition)
         if first.error is not None or second.error is not None:
             return first if first.error is not None else second
         assert first.sketches is not None
         assert second.sketches is not None
         if first.sketches.classes != second.sketches.classes:
-            counts = [len(part.sketches.classes) for part in (first, second) if part.sketches is not None]
+            counts = [len(each.sketches.classes) for each in (first, second) if each.sketches is not None]
             problem = f"arrays have {counts[1]} entries in partition {second.partition} and {counts[0]} in partition {first.partition}"
             return Partial(second.partition, error=ShapeError("prob", problem, "give every row one entry per class"))
         return Partial(first.partition, first.sketches.merge(second.sketches))
@@ -103,8 +103,8 @@ class Partial:
 def merge_partials(parts: Iterable[Partial]) -> Partial | None:
     """Merge all results; None if there are none."""
     total = None
-    for part in parts:
-        total = part if total is None else total.plus(part)
+    for each in parts:
+        total = each if total is None else total.plus(each)
     return total
 
 
@@ -117,8 +117,8 @@ def fill(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
         if total is not None and total.error is not None:
             continue  # Spark expects a task to read all its input
         try:
-            known = None if total is None or total.sketches is None else len(total.sketches.classes)
-            partial = Partial(partition, _sketch_table(plan, columns, table, known))
+            n_classes = None if total is None or total.sketches is None else len(total.sketches.classes)
+            partial = Partial(partition, _sketch_table(plan, columns, table, n_classes))
         except CalibrantError as error:
             partial = Partial(partition, error=in_columns_of_frame(error, columns, partition, before))
         total = partial if total is None else total.plus(partial)
@@ -161,26 +161,26 @@ def _chunks(batches: Iterable[Any]) -> Iterator[Any]:
     """Tables of bounded size that hold the rows of all batches."""
     import pyarrow as pa
 
-    held: list[Any] = []
+    tables: list[Any] = []
     size = 0
     for batch in batches:
         if batch.num_rows:
-            held.append(batch)
+            tables.append(batch)
             size += batch.nbytes // 8
         if size >= CHUNK_ENTRIES:
-            yield pa.Table.from_batches(held)
-            held, size = [], 0
-    if held:
-        yield pa.Table.from_batches(held)
+            yield pa.Table.from_batches(tables)
+            tables, size = [], 0
+    if tables:
+        yield pa.Table.from_batches(tables)
 
 
-def _sketch_table(plan: dict[str, Any], columns: Columns, table: Any, known: int | None) -> Sketches:
+def _sketch_table(plan: dict[str, Any], columns: Columns, table: Any, n_classes: int | None) -> Sketches:
     """The sketches of a table, with `known` classes if rows came before."""
     reading = dict(plan["keywords"])
     if columns.by is not None:
         reading["groups"] = table.column(columns.by)
     names = plan["classes"]
-    probs = _scores([table.column(name).combine_chunks() for name in columns.prob], len(names) if names else known)
+    probs = _scores([table.column(name).combine_chunks() for name in columns.prob], len(names) if names else n_classes)
     k = 2 if probs.ndim == 1 else probs.shape[1]
     if reading.get("input") != "confidence":
         reading["classes"] = names or range(k)  # not those of the labels, which may differ between partitions
@@ -188,7 +188,7 @@ def _sketch_table(plan: dict[str, Any], columns: Columns, table: Any, known: int
     return Sketches.of(predictions, lenses=plan["lenses"])
 
 
-def _scores(arrays: list[Any], known: int | None) -> Array:
+def _scores(arrays: list[Any], n_classes: int | None) -> Array:
     """(N,) or (N, K) numbers: of one column, of one per class, or of arrays of `known` entries, if their number is known."""
     import pyarrow as pa
 
@@ -198,7 +198,7 @@ def _scores(arrays: list[Any], known: int | None) -> Array:
     if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
         return np.asarray(array.to_numpy(zero_copy_only=False))
     lengths = np.asarray(array.value_lengths().fill_null(0))
-    k = int(lengths[0]) if known is None else known
+    k = int(lengths[0]) if n_classes is None else n_classes
     if k < 2 or (lengths != k).any():
         row = int(np.argmax(lengths != k))
         problem = f"every row needs the same number of entries, one for each of at least 2 classes; got {lengths[row]}"
@@ -239,13 +239,13 @@ def in_columns_of_frame(error: CalibrantError, columns: Columns, partition: int,
     arguments = {"y_true": "label", "y_prob": "prob", "groups": "by"}
     if error.argument == "scores":
         arguments["scores"] = "prob"
-    own = error.replaced(arguments)
-    column = columns.prob[int(own.column)] if columns.spread and own.column is not None else own.column
-    remedy = keep_alternatives(own.remedy, lambda part: not UNAVAILABLE.search(part))
-    return own.replaced(
-        argument=columns.shown(own.argument),
-        remedy="drop or fill these rows" if "missing=" in own.remedy else remedy,
-        row=None if own.row is None else before + own.row,
+    renamed = error.replaced(arguments)
+    column = columns.prob[int(renamed.column)] if columns.spread and renamed.column is not None else renamed.column
+    remedy = keep_alternatives(renamed.remedy, lambda part: not UNAVAILABLE.search(part))
+    return renamed.replaced(
+        argument=columns.describe(renamed.argument),
+        remedy="drop or fill these rows" if "missing=" in renamed.remedy else remedy,
+        row=None if renamed.row is None else before + renamed.row,
         column=column,
         count=None,
         source=f"partition {partition}",

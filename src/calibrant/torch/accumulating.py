@@ -287,7 +287,7 @@ class SketchMetric(Metric):
             dist.all_reduce(total, operation, group=process_group or self.process_group)
             setattr(self, name, total)
 
-    def _checked(self) -> NDArray[np.int64]:
+    def _checked_sums(self) -> NDArray[np.int64]:
         """The sums on the CPU, carried; raises if there were invalid rows."""
         sums = self.sums.clone()
         sketching.carry(sums)
@@ -298,27 +298,27 @@ class SketchMetric(Metric):
             )
         if any(faults[1:]):
             raise fault_error(faults, int(self.first_fault), self.input)
-        kept: NDArray[np.int64] = sums.cpu().numpy()
-        if kept[0, : self.plan.trash].sum() > MOST_ROWS * self.plan.sections:
+        checked: NDArray[np.int64] = sums.cpu().numpy()
+        if checked[0, : self.plan.trash].sum() > MOST_ROWS * self.plan.sections:
             raise UndefinedMetricError(
                 "compute", f"more than {MOST_ROWS} rows were accumulated", "call reset() in between"
             )
-        return kept
+        return checked
 
     def _sketches(self) -> Sketches:
-        kept = self._checked()
+        sums = self._checked_sums()
 
-        parts: dict[Any, GroupSketch] = {}
+        groups: dict[Any, GroupSketch] = {}
         for group in (ALL, *range(self.num_groups or 0)):
             place = None if group is ALL else group
             by_lens = {
-                lens: Sketch.of_sums(sketching.section_sums(kept, self.plan, place, section), lens)
+                lens: Sketch.of_sums(sketching.section_sums(sums, self.plan, place, section), lens)
                 for section, lens in enumerate(self.lenses)
             }
             if group is ALL or by_lens[self.lenses[0]].n:
-                parts[group] = GroupSketch(by_lens, None)
+                groups[group] = GroupSketch(by_lens, None)
         kind = "binary" if "binary" in self.lenses else "multiclass"
-        return Sketches(kind, tuple(range(self.num_classes or 2)), parts)
+        return Sketches(kind, tuple(range(self.num_classes or 2)), groups)
 
     def _value(self) -> Any:
         return self._sketches()

@@ -197,12 +197,12 @@ def collect(
         if layer is not None:
             raise ArgumentError("layer", "the features of several members differ", "collect them from a single model")
         return _collect_members(_passes(model, samples, rng), loader, run)
-    parts = []
-    with evaluating(model), _keep_output(model, layer) as kept:
+    batches = []
+    with evaluating(model), _keep_output(model, layer) as outputs:
         for number, batch in enumerate(track(loader, "batches")):
             logits, labels = run(model, number, batch)
-            parts.append((logits, labels, None if layer is None else _features(kept, layer, len(logits), number)))
-    return _join(parts)
+            batches.append((logits, labels, None if layer is None else _features(outputs, layer, len(logits), number)))
+    return _join(batches)
 
 
 def _run(model: Any, number: int, batch: Any, output: Output, unpack: Unpack) -> tuple[Tensor, Tensor]:
@@ -212,9 +212,9 @@ def _run(model: Any, number: int, batch: Any, output: Output, unpack: Unpack) ->
     inputs, raw_labels = split_batch(batch, unpack, number)
     # Copied, in this order: loaders may reuse one buffer, and models may write into inputs and earlier outputs.
     labels = label_tensor(raw_labels, number)
-    positional, named = arguments(to_device(inputs, _device_of(model)))
+    positional, keywords = arguments(to_device(inputs, _device_of(model)))
     with torch.no_grad():
-        logits = own_copy(as_classes(chosen_output(model(*positional, **named), output)))
+        logits = own_copy(as_classes(chosen_output(model(*positional, **keywords), output)))
     if labels.numel() != len(logits):
         raise ShapeError(
             "labels",
@@ -233,7 +233,7 @@ def _collect_members(
     passes: Generator[Sequence[Any], None, None], loader: Iterable[Any], run: Callable[..., tuple[Tensor, Tensor]]
 ) -> Collected:
     """Run all members over the loader, and keep the moments of their probabilities for each batch."""
-    kept: list[tuple[Moments, Tensor]] = []
+    summaries_kept: list[tuple[Moments, Tensor]] = []
     members = 0
     with closing(passes):  # so that modes are restored at once after an error
         for models in passes:
@@ -242,23 +242,23 @@ def _collect_members(
                 for place, model in enumerate(models):
                     logits, labels = run(model, number, batch)
                     if members + place == 0:
-                        kept.append((Moments(), labels))
-                    if number >= len(kept) or not torch.equal(kept[number][1], labels):
+                        summaries_kept.append((Moments(), labels))
+                    if number >= len(summaries_kept) or not torch.equal(summaries_kept[number][1], labels):
                         problem = f"returned other rows for another member, from batch {number} on"
                         raise InputError("loader", problem, "set shuffle=False")
-                    kept[number][0].add(logits)
+                    summaries_kept[number][0].add(logits)
                 count += 1
-            if count != len(kept):
+            if count != len(summaries_kept):
                 raise InputError(
                     "loader",
-                    f"returned {len(kept)} batches for the first member and {count} for another",
+                    f"returned {len(summaries_kept)} batches for the first member and {count} for another",
                     "pass a loader that can be read repeatedly, such as a DataLoader or a list of batches",
                 )
             members += len(models)
-    summaries = [(*moments.summary(), labels) for moments, labels in kept]
-    whole = _join([(logits, labels, None) for logits, _, _, labels in summaries])
-    spread, shared = torch.cat([part[1] for part in summaries]), torch.cat([part[2] for part in summaries])
-    return Collected(whole.logits, whole.labels, None, spread, shared, members)
+    summaries = [(*moments.summary(), labels) for moments, labels in summaries_kept]
+    collected = _join([(logits, labels, None) for logits, _, _, labels in summaries])
+    spread, shared = torch.cat([summary[1] for summary in summaries]), torch.cat([summary[2] for summary in summaries])
+    return Collected(collected.logits, collected.labels, None, spread, shared, members)
 
 
 def _passes(model: Any, samples: int | None, rng: Any) -> Generator[Sequence[Any], None, None]:
@@ -283,7 +283,7 @@ def _passes(model: Any, samples: int | None, rng: Any) -> Generator[Sequence[Any
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
     """Evaluation mode; every part of the model gets its own mode back, whatever happens."""
-    modes = [(part, part.training) for part in model.modules()] if isinstance(model, nn.Module) else []
+    modes = [(module, module.training) for module in model.modules()] if isinstance(model, nn.Module) else []
     try:
         if modes:
             try:
@@ -291,20 +291,20 @@ def evaluating(model: Any) -> Iterator[None]:
             except (
                 NotImplementedError
             ):  # an exported program keeps the mode it was exported in; parts around it have their own
-                for part, _ in modes:
-                    part.training = False
+                for module, _ in modes:
+                    module.training = False
         yield
     finally:
-        for part, mode in modes:
-            part.training = mode
+        for module, mode in modes:
+            module.training = mode
 
 
 @contextmanager
 def _keep_output(model: Any, layer: str | None) -> Iterator[dict[str, Any]]:
     """Keep the output of a layer."""
-    kept: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     if layer is None:
-        yield kept
+        yield outputs
         return
     layers = dict(model.named_modules()) if isinstance(model, nn.Module) else {}
     if layer not in layers:
@@ -316,17 +316,17 @@ def _keep_output(model: Any, layer: str | None) -> Iterator[dict[str, Any]]:
         if isinstance(output, (tuple, list)) and len(output) == 1:
             output = output[0]
         # Copied, so that later operations in place do not change it.
-        kept["output"] = output.detach().clone() if isinstance(output, Tensor) else output
+        outputs["output"] = output.detach().clone() if isinstance(output, Tensor) else output
 
     hook = layers[layer].register_forward_hook(keep)
     try:
-        yield kept
+        yield outputs
     finally:
         hook.remove()
 
 
-def _features(kept: dict[str, Any], layer: str, rows: int, number: int) -> Tensor:
-    output = kept.pop("output", None)
+def _features(outputs: dict[str, Any], layer: str, rows: int, number: int) -> Tensor:
+    output = outputs.pop("output", None)
     if output is None:
         raise ArgumentError(
             "layer",
@@ -340,11 +340,11 @@ def _features(kept: dict[str, Any], layer: str, rows: int, number: int) -> Tenso
     return at_least_single(flat).cpu()
 
 
-def _join(parts: list[tuple[Tensor, Tensor, Tensor | None]]) -> Collected:
-    rows = sum(len(part[0]) for part in parts)
+def _join(batches: list[tuple[Tensor, Tensor, Tensor | None]]) -> Collected:
+    rows = sum(len(batch[0]) for batch in batches)
     if not rows:
         raise InputError("loader", "returned no rows", "an iterator can be consumed only once")
-    logits = torch.cat([part[0] for part in parts])
-    labels = read_labels(torch.cat([part[1] for part in parts]), rows, logits.shape[1])
-    features = [part[2] for part in parts if part[2] is not None]
+    logits = torch.cat([batch[0] for batch in batches])
+    labels = read_labels(torch.cat([batch[1] for batch in batches]), rows, logits.shape[1])
+    features = [batch[2] for batch in batches if batch[2] is not None]
     return Collected(logits, labels, torch.cat(features) if features else None)

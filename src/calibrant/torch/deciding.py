@@ -58,8 +58,8 @@ class ThresholdedPrediction(Result):
 
     def _title(self) -> str:
         accepted = int(self.accepted.sum())
-        shown = "none" if self.threshold is None else f"{self.threshold:g}"
-        return f"ThresholdedPrediction({accepted} of {len(self)} rows accepted at threshold {shown})"
+        text = "none" if self.threshold is None else f"{self.threshold:g}"
+        return f"ThresholdedPrediction({accepted} of {len(self)} rows accepted at threshold {text})"
 
 
 def predict_with_threshold(
@@ -112,14 +112,14 @@ def predict_with_threshold(
         raise ArgumentError("threshold", f"must be a number or a ThresholdChoice; got {least!r}")
     if least is None and not isinstance(threshold, ThresholdChoice):
         raise ArgumentError("threshold", "must be a number or a ThresholdChoice; got None")
-    positional, named = arguments(x)
+    positional, keywords = arguments(x)
     with evaluating(model), torch.no_grad():
-        logits = chosen_output(model(*positional, **named), output)
-        logits = as_classes(logits, rows=row_counts(positional, named))
+        logits = chosen_output(model(*positional, **keywords), output)
+        logits = as_classes(logits, rows=row_counts(positional, keywords))
     probs = _probabilities(logits)
     sure = probs.max(axis=1)
     accepted = np.zeros(len(sure), bool) if least is None else sure >= float(least)
-    label, confidence, kept = (torch.from_numpy(one) for one in (probs.argmax(axis=1), sure, accepted))
+    label, confidence, kept = (torch.from_numpy(array) for array in (probs.argmax(axis=1), sure, accepted))
     device = logits.device
     return ThresholdedPrediction(
         label.to(device),

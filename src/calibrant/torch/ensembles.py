@@ -70,31 +70,31 @@ def groups_of(models: Iterable[Any]) -> Iterator[Sequence[Any]]:
             raise InputError("model", "is an empty list", "pass at least one model")
         yield list(models)
     else:
-        yield from ([one] for one in models)
+        yield from ([model] for model in models)
 
 
 def dropout_active(model: nn.Module) -> None:
     """Put dropout, and what applies dropout itself, in training mode; `evaluating` around it restores all modes."""
-    layers = [part for part in model.modules() if _drops(part)]
+    layers = [module for module in model.modules() if _drops(module)]
     if not layers:
         raise ArgumentError(
             "samples",
             "the model has no dropout layer with a rate above 0",
             "pass several models",
         )
-    for part in layers:
-        part.training = True
+    for module in layers:
+        module.training = True
 
 
-def _drops(part: nn.Module) -> bool:
-    if isinstance(part, _DropoutNd):
-        return part.p > 0
-    if isinstance(part, nn.MultiheadAttention):
-        return part.dropout > 0
-    if isinstance(part, nn.RNNBase):
-        return part.dropout > 0 and part.num_layers > 1
+def _drops(module: nn.Module) -> bool:
+    if isinstance(module, _DropoutNd):
+        return module.p > 0
+    if isinstance(module, nn.MultiheadAttention):
+        return module.dropout > 0
+    if isinstance(module, nn.RNNBase):
+        return module.dropout > 0 and module.num_layers > 1
     # In evaluation mode this layer runs a fused kernel that leaves its dropout layers out.
-    return isinstance(part, nn.TransformerEncoderLayer) and any(_drops(inner) for inner in part.children())
+    return isinstance(module, nn.TransformerEncoderLayer) and any(_drops(inner) for inner in module.children())
 
 
 def read_seed(rng: Any) -> int:

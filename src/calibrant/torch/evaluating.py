@@ -77,19 +77,13 @@ def evaluate(
         raise InputError("loader", "is missing", "pass a loader, or the output of collect in place of the model")
     rows = model if isinstance(model, Collected) else collect(model, loader)  # type: ignore[arg-type]
     if isinstance(calibrator, nn.Module):
-        rows, calibrator = replace(rows, logits=_calibrate_rows(rows, calibrator)), None
+        record = calibrator.fit_record if isinstance(calibrator, TemperatureModule) else None
+        trained_on = None if record is None else record.fingerprint
+        if trained_on and trained_on == fingerprint(rows.logits.double().numpy()):
+            problem = f"{type(calibrator).__name__} was fitted on these rows, so the estimate is optimistic"
+            warn_caller(f"{problem}; evaluate it on held-out data", InSampleWarning)
+        device = next(iter([*calibrator.parameters(), *calibrator.buffers()]), rows.logits).device
+        # Not as a decorator: the warning above looks for the frame of the caller, and would find that of torch.
+        with evaluating(calibrator), torch.no_grad():
+            rows, calibrator = replace(rows, logits=calibrator(rows.logits.to(device)).cpu()), None
     return evaluate_arrays(rows.predictions(), metrics=metrics, calibrator=calibrator, **keywords)
-
-
-def _calibrate_rows(rows: Collected, module: nn.Module) -> torch.Tensor:
-    known = module.fit_record if isinstance(module, TemperatureModule) else None
-    if known is not None and known.fingerprint and known.fingerprint == fingerprint(rows.logits.double().numpy()):
-        warn_caller(
-            f"{type(module).__name__} was fitted on these rows, so the estimate is optimistic; evaluate it on held-out data",
-            InSampleWarning,
-        )
-    home = next(iter([*module.parameters(), *module.buffers()]), rows.logits).device
-    # Not as a decorator: the warning above looks for the frame of the caller, and would find that of torch.
-    with evaluating(module), torch.no_grad():
-        found: torch.Tensor = module(rows.logits.to(home))
-    return found.cpu()

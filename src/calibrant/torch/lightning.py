@@ -186,7 +186,12 @@ class CalibrationCallback(Base):
             warn_caller(f"CalibrationCallback logs nothing for this validation: {problem}")
             return
         if self.temperature:
-            self.temperature_module = self._fitted()
+            batches = [batch for batches in _gather(self._kept) for batch in batches]
+            logits, labels = (torch.cat(column) for column in zip(*batches, strict=True))
+            with warnings.catch_warnings():
+                # Of an untrained model the temperature often is at a bound, which the logged value shows.
+                warnings.simplefilter("ignore", CalibrantWarning)
+                self.temperature_module = TemperatureModule().fit(logits, labels)
             self.values[f"{self.prefix}temperature"] = float(self.temperature_module.temperature)
         # The same on every process; averaging them avoids a warning.
         dtype = torch.float32 if pl_module.device.type == "mps" else torch.float64
@@ -219,14 +224,6 @@ class CalibrationCallback(Base):
         for logger in trainer.loggers:
             _write(content, logger, step)
 
-    def _fitted(self) -> TemperatureModule:
-        parts = [part for parts in _gather(self._kept) for part in parts]
-        logits, labels = (torch.cat(column) for column in zip(*parts, strict=True))
-        with warnings.catch_warnings():
-            # Of an untrained model the temperature often is at a bound, which the logged value shows.
-            warnings.simplefilter("ignore", CalibrantWarning)
-            return TemperatureModule().fit(logits, labels)
-
 
 def _gather(value: Any) -> list[Any]:
     """The values of all processes."""
@@ -241,10 +238,10 @@ def _rows_of(outputs: Any, batch: Any, number: int) -> tuple[Tensor, Tensor]:
     """Logits and labels of a batch."""
     logits = outputs.get("logits") if isinstance(outputs, Mapping) else outputs
     if not isinstance(logits, Tensor) or not logits.ndim:
-        got = f"entries named {', '.join(map(repr, outputs))}" if isinstance(outputs, Mapping) else "no logits"
+        description = f"entries named {', '.join(map(repr, outputs))}" if isinstance(outputs, Mapping) else "no logits"
         raise InputTypeError(
             "validation_step",
-            f"must return a tensor of logits or a mapping with 'logits'; it returned {got}",
+            f"must return a tensor of logits or a mapping with 'logits'; it returned {description}",
             "or pass CalibrationCallback(rows=lambda outputs, batch: (logits, labels))",
         )
     keys = [key for key in LABEL_KEYS if isinstance(outputs, Mapping) and key in outputs]
@@ -254,11 +251,11 @@ def _rows_of(outputs: Any, batch: Any, number: int) -> tuple[Tensor, Tensor]:
 
 def _write(content: Content, logger: Any, step: int) -> None:
     """Write figures to a logger that takes them."""
-    kinds = {base.__name__ for base in type(logger).__mro__}
-    if "TensorBoardLogger" in kinds:
+    base_names = {base.__name__ for base in type(logger).__mro__}
+    if "TensorBoardLogger" in base_names:
         write_tensorboard(content, logger.experiment, step)
-    elif "WandbLogger" in kinds:
+    elif "WandbLogger" in base_names:
         # As its own figures, which are shown over this number and not over the step of the run.
         write_wandb(replace(content, numbers={"trainer/global_step": step}), logger.experiment, None)
-    elif "MLFlowLogger" in kinds:
+    elif "MLFlowLogger" in base_names:
         write_mlflow(content, logger.experiment, logger.run_id, step)

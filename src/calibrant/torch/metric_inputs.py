@@ -96,16 +96,16 @@ def check_arguments(
 
 def check_lenses(lenses: Iterable[str] | str | None, num_classes: int | None) -> tuple[str, ...]:
     """Names of the requested lenses."""
-    known: tuple[str, ...] = ("binary",) if num_classes is None else ("top_label", "classwise")
+    supported: tuple[str, ...] = ("binary",) if num_classes is None else ("top_label", "classwise")
     if num_classes == 2:
-        known = ("binary", *known)
-    names = known[:1] if lenses is None else (lenses,) if isinstance(lenses, str) else tuple(lenses)
+        supported = ("binary", *supported)
+    names = supported[:1] if lenses is None else (lenses,) if isinstance(lenses, str) else tuple(lenses)
     for name in names:
-        if name not in known:
+        if name not in supported:
             remedy = "use lens='binary' or pass num_classes for several classes" if num_classes is None else ""
-            raise LensError("lenses", f"must be of {', '.join(known)}; got {name!r}", remedy)
+            raise LensError("lenses", f"must be of {', '.join(supported)}; got {name!r}", remedy)
     if not names:
-        raise LensError("lenses", "is empty", f"name at least one of {', '.join(known)}")
+        raise LensError("lenses", "is empty", f"name at least one of {', '.join(supported)}")
     if num_classes == 2 and {"binary", "top_label"} <= set(names):
         raise LensError("lenses", "binary and top_label cannot be combined", "create one metric for each")
     return names

@@ -79,7 +79,7 @@ class CalibrationMetric(SketchMetric):
         formula = catalogue[metric] if isinstance(metric, str) else metric
         if formula.takes != "View" or not formula.sketch or formula.needs:
             raise ArgumentError("metric", f"{formula.id} cannot be computed from accumulated sums", "collect the rows")
-        own = {name: value for name, value in options.items() if name in formula.options}
+        formula_options = {name: value for name, value in options.items() if name in formula.options}
         keywords = {name: value for name, value in options.items() if name not in formula.options}
         combining = lens if isinstance(lens, Lens) else None
         lens = text_of_lens(lens)
@@ -96,7 +96,7 @@ class CalibrationMetric(SketchMetric):
             lens = "classwise"
             # Each label is a group of its own.
             super().__init__(lenses="binary", num_groups=check_whole(num_labels, "num_labels"), **keywords)
-        self.metric, self.lens, self.options, self.num_labels = formula, lens, own, num_labels
+        self.metric, self.lens, self.options, self.num_labels = formula, lens, formula_options, num_labels
         self.combining_lens = lens if combining is None else combining
 
     def _groups_of(self, preds: Tensor, groups: Tensor | None) -> Tensor | None:
@@ -113,9 +113,9 @@ class CalibrationMetric(SketchMetric):
     def _sketches(self) -> Sketches:
         if self.num_labels is None:
             return super()._sketches()
-        kept, labels = self._checked(), range(self.num_labels)
+        sums, labels = self._checked_sums(), range(self.num_labels)
         by_label = {
-            f"class:{k}": Sketch.of_sums(sketching.section_sums(kept, self.plan, k, 0), f"class:{k}") for k in labels
+            f"class:{k}": Sketch.of_sums(sketching.section_sums(sums, self.plan, k, 0), f"class:{k}") for k in labels
         }
         return Sketches("multiclass", tuple(labels), {ALL: GroupSketch(by_label, None)})
 
@@ -187,8 +187,8 @@ class _BinnedError(CalibrationMetric):
         if edges in ("torch", "torch64") and n_bins > MOST_TORCH_BINS:
             raise ArgumentError("n_bins", f"must be at most {MOST_TORCH_BINS:,} with edges={edges!r}; got {n_bins:,}")
         # There may be as many groups as images, so only their bins are kept, not the cells of a sketch.
-        apart = edges != "exact" or any(keywords.get(name) is not None for name in ("num_labels", "num_groups"))
-        cells = Cells(n_bins, False, edges) if apart else cells_of(n_bins)
+        keeps_cells = edges != "exact" or any(keywords.get(name) is not None for name in ("num_labels", "num_groups"))
+        cells = Cells(n_bins, False, edges) if keeps_cells else cells_of(n_bins)
         options: dict[str, Any] = {} if norm == "max" else {"norm": 1 if norm == "l1" else 2}
         options |= {"bins": n_bins} if edges == "exact" else {"binning": Edges(tuple(cells.edges.tolist()))}
         options |= {"ignore_index": ignore_index, "validate_args": validate_args}
@@ -196,20 +196,20 @@ class _BinnedError(CalibrationMetric):
         self.n_bins, self.norm, self.edges = n_bins, norm, edges
 
     def _value(self) -> Tensor:
-        kept = self._checked()
+        sums = self._checked_sums()
         if self.num_labels is None:
-            return self._tensor(self._of_view(self._view(kept, None), "no rows were added"))
+            return self._tensor(self._of_view(self._view(sums, None), "no rows were added"))
         values = [
-            self._of_view(self._view(kept, label), f"label {label} has no rows") for label in range(self.num_labels)
+            self._of_view(self._view(sums, label), f"label {label} has no rows") for label in range(self.num_labels)
         ]
         if self.norm == "max":
             return self._tensor(max(values))
         power = 1 if self.norm == "l1" else 2
         return self._tensor((math.fsum(value**power for value in values) / len(values)) ** (1 / power))
 
-    def _view(self, kept: NDArray[np.int64], group: int | None) -> View:
+    def _view(self, counters: NDArray[np.int64], group: int | None) -> View:
         edges = self.plan.cells.edges
-        sums = sketching.section_sums(kept, self.plan, group, 0)
+        sums = sketching.section_sums(counters, self.plan, group, 0)
         return cell_views(sums, edges[:-1], edges[1:], np.array([len(edges) - 1]), self.lens)[0]
 
     def _of_view(self, view: View, problem: str = "") -> float:
@@ -230,16 +230,16 @@ class _BinnedError(CalibrationMetric):
         dict of int to torch.Tensor
             Value by index; groups and labels without rows are left out.
         """
-        needed = "groups" if self.num_labels is None else "classes"
-        if what != needed or self.num_groups is None:
+        required = "groups" if self.num_labels is None else "classes"
+        if what != required or self.num_groups is None:
             raise ArgumentError(
                 "what",
                 f"must be 'groups' with num_groups, or 'classes' with num_labels; got {what!r}",
                 "use CalibrationMetric('cwce', ...) for classes",
             )
         with self._all_processes():
-            kept = self._checked()
-        views = {group: self._view(kept, group) for group in range(self.plan.groups)}
+            sums = self._checked_sums()
+        views = {group: self._view(sums, group) for group in range(self.plan.groups)}
         return {group: self._tensor(self._of_view(view)) for group, view in views.items() if len(view.score)}
 
 

@@ -44,8 +44,8 @@ class _Rows(NamedTuple):
         z, codes = training_rows(logits, labels, classes)
         weight, _ = read_weights(on_host(sample_weight), on_host(counts), len(z))
         weights = z.new_ones(len(z)) if weight is None else torch.as_tensor(weight, device=z.device).to(z)
-        kept = weights > 0
-        return cls(z[kept], codes[kept], weights[kept] / weights.sum())
+        is_used = weights > 0
+        return cls(z[is_used], codes[is_used], weights[is_used] / weights.sum())
 
 
 class OrderPreservingNetwork(nn.Module):
@@ -103,8 +103,8 @@ class OrderPreservingNetwork(nn.Module):
             linear = [layer for layer in self.network if isinstance(layer, nn.Linear)]
             for layer in linear:
                 bound = 1 / math.sqrt(layer.in_features)
-                drawn = torch.rand(layer.weight.shape, generator=generator) * (2 * bound) - bound
-                layer.weight.copy_(drawn)
+                weights = torch.rand(layer.weight.shape, generator=generator) * (2 * bound) - bound
+                layer.weight.copy_(weights)
                 layer.bias.zero_()
             linear[-1].weight.zero_()
             # The inverse of softplus, in a form that does not overflow.
@@ -128,18 +128,18 @@ class OrderPreservingNetwork(nn.Module):
         z = ruled_out_read(rows.to(torch.promote_types(rows.dtype, self.scale.dtype)))
         ordered, order = torch.sort(z, dim=-1, descending=True)  # equal logits get equal values, whichever comes first
         # Relative to the largest logit, so that a constant added to a row has no effect.
-        seen = (ordered if self.invariant else z) - ordered[..., :1]
+        differences = (ordered if self.invariant else z) - ordered[..., :1]
         gaps = ordered[..., :-1] - ordered[..., 1:]
-        wider = gaps * self._factors(seen)
+        wider = gaps * self._factors(differences)
         # From the largest down: starting at a class masked by -1e9, the others would be rounded to one number.
         lowered = torch.cat([torch.zeros_like(ordered[..., :1]), wider.cumsum(-1)], dim=-1)
         return as_given(torch.zeros_like(z).scatter(-1, order, ordered[..., :1] - lowered))
 
-    def _factors(self, seen: Tensor) -> Tensor:
+    def _factors(self, differences: Tensor) -> Tensor:
         """Factor of each gap, computed in the precision of the network, never in half precision."""
-        inputs = (seen / self.scale).to(self.scale.dtype)
+        inputs = (differences / self.scale).to(self.scale.dtype)
         with without_autocast(inputs):
-            return (LEAST_FACTOR + nn.functional.softplus(self.network(inputs))).to(seen.dtype)
+            return (LEAST_FACTOR + nn.functional.softplus(self.network(inputs))).to(differences.dtype)
 
     def predict_proba(self, logits: Tensor) -> Tensor:
         """Compute calibrated probabilities, the softmax of the calibrated logits.
@@ -198,23 +198,23 @@ class OrderPreservingNetwork(nn.Module):
             If there are too few rows to hold a fifth of them out.
         """
         rows = _Rows.read(logits, labels, sample_weight, self.n_classes, counts)
-        cut = round(HELD_OUT * len(rows.logits))
-        if cut in (0, len(rows.logits)):
+        split = round(HELD_OUT * len(rows.logits))
+        if split in (0, len(rows.logits)):
             raise ShapeError("logits", f"must have rows to fit and rows to hold out; got {len(rows.logits)}")
         generator = torch.Generator().manual_seed(check_whole(rng, "rng", 0))
         mixed = torch.randperm(len(rows.logits), generator=generator).to(rows.logits.device)
         self.to(rows.logits.device)
-        self._begin(rows, mixed[cut:], generator)
+        self._begin(rows, mixed[split:], generator)
         optimizer = torch.optim.Adam(self.network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-        best, best_loss = copy.deepcopy(self.state_dict()), self._mean_loss(rows, mixed[:cut]).item()
+        best, best_loss = copy.deepcopy(self.state_dict()), self._mean_loss(rows, mixed[:split]).item()
         for _ in track(range(epochs), "epochs"):
-            order = mixed[cut:][torch.randperm(len(mixed) - cut, generator=generator).to(mixed.device)]
+            order = mixed[split:][torch.randperm(len(mixed) - split, generator=generator).to(mixed.device)]
             with torch.enable_grad():
                 for batch in torch.split(order, BATCH):
                     optimizer.zero_grad()
                     self._mean_loss(rows, batch).backward()  # type: ignore[no-untyped-call]
                     optimizer.step()
-            loss = self._mean_loss(rows, mixed[:cut]).item()
+            loss = self._mean_loss(rows, mixed[:split]).item()
             if loss < best_loss:
                 best, best_loss = copy.deepcopy(self.state_dict()), loss
         self.load_state_dict(best)
@@ -227,8 +227,8 @@ class OrderPreservingNetwork(nn.Module):
         best = best_scale(host(logits), rows.labels[train].cpu().numpy(), host(rows.weight[train]))
         self._start(best, generator)
 
-    def _mean_loss(self, rows: _Rows, chosen: Tensor) -> Tensor:
-        weight = rows.weight[chosen]
-        logits = self(rows.logits[chosen].to(self.scale.dtype))
-        each = nn.functional.cross_entropy(logits, rows.labels[chosen], reduction="none").to(weight)
+    def _mean_loss(self, rows: _Rows, rows_used: Tensor) -> Tensor:
+        weight = rows.weight[rows_used]
+        logits = self(rows.logits[rows_used].to(self.scale.dtype))
+        each = nn.functional.cross_entropy(logits, rows.labels[rows_used], reduction="none").to(weight)
         return each @ weight / weight.sum()

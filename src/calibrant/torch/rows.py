@@ -60,15 +60,15 @@ def classes_last(logits: Tensor, classes: int | None) -> Tensor:
     if not isinstance(logits, Tensor) or logits.ndim <= 2:
         check_logits(logits, classes)
         return logits
-    moved = logits.movedim(1, -1)
-    if classes is not None and moved.shape[-1] != classes:
+    last = logits.movedim(1, -1)
+    if classes is not None and last.shape[-1] != classes:
         raise ShapeError(
             "logits",
             f"the {classes} classes must be on axis 1; got shape {tuple(logits.shape)}",
             "move them with logits.movedim(-1, 1)",
         )
-    check_logits(moved, classes)
-    return moved
+    check_logits(last, classes)
+    return last
 
 
 def as_given(calibrated: Tensor) -> Tensor:

@@ -158,12 +158,12 @@ def tallies(sums: Tensor, plan: Plan) -> list[int]:
 
 def section_sums(sums: np.ndarray[Any, Any], plan: Plan, group: int | None, section: int) -> BinSums:
     """The sums of one section, over all groups or in one, after carrying."""
-    kept = sums[:, : plan.trash].reshape(3, plan.groups, plan.sections, plan.cells.count, 2)
-    chosen = kept[:, :, section].sum(axis=1) if group is None else kept[:, group, section]
+    sections = sums[:, : plan.trash].reshape(3, plan.groups, plan.sections, plan.cells.count, 2)
+    selected = sections[:, :, section].sum(axis=1) if group is None else sections[:, group, section]
     if plan.spreads:
-        chosen = chosen.copy()
-        chosen[:, -1] += sums[:, plan.trash + FAULTS * LANES :].reshape(3, PAIRS, 2).sum(axis=1)
-    rows, high, low = chosen[0], chosen[1].sum(axis=-1), chosen[2].sum(axis=-1)
+        selected = selected.copy()
+        selected[:, -1] += sums[:, plan.trash + FAULTS * LANES :].reshape(3, PAIRS, 2).sum(axis=1)
+    rows, high, low = selected[0], selected[1].sum(axis=-1), selected[2].sum(axis=-1)
     # From parts of 38 bits to those of the library's sums.
     high += low >> HALF_BITS
     upper = (high & ((1 << (LOW_BITS - HALF_BITS)) - 1)) << HALF_BITS
@@ -184,13 +184,13 @@ def blocks_of(rows: Block, plan: Plan, *, logits: bool) -> Iterator[Block]:
         yield rows
         return
     for first in range(0, count, batch):
-        for left in range(0, inner, step):
-            part = (slice(first, first + batch), slice(left, left + step))
-            probs = preds[part[0], :, part[1]]
+        for inner_start in range(0, inner, step):
+            block = (slice(first, first + batch), slice(inner_start, inner_start + step))
+            probs = preds[block[0], :, block[1]]
             if logits:
                 probs = _probabilities(at_least_single(probs), plan)
-            some = None if groups is None else groups[part]
-            yield Block(probs, target[part], some, start + first * inner + left)
+            some = None if groups is None else groups[block]
+            yield Block(probs, target[block], some, start + first * inner + inner_start)
 
 
 def _probabilities(logits: Tensor, plan: Plan) -> Tensor:
@@ -203,11 +203,11 @@ def _probabilities(logits: Tensor, plan: Plan) -> Tensor:
 def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> None:
     """Add a block of rows with torch operations that do not synchronize with the device."""
     probs, target = block.probs, block.target.reshape(-1).to(torch.int64)
-    score, hit = _score(probs, target, plan)
+    score, is_correct = _score(probs, target, plan)
     if plan.spreads and not (plan.checks or plan.classwise or plan.ignore_index is not None):
         # NaN and scores above 1 fall behind the cells, where `tallies` finds them.
         cell = torch.where(score == 1, _lanes(plan, score, FAULTS), _cell(score, plan))
-        _scatter(sums, cell, hit, score, ones_on(sums.device, len(cell)))
+        _scatter(sums, cell, is_correct, score, ones_on(sums.device, len(cell)))
         return
     groups = None if block.groups is None else block.groups.reshape(-1)
     cause = _causes(probs, score, target, groups, plan)
@@ -218,8 +218,8 @@ def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
     if plan.classes is None or plan.top_label:
         cell = _cell(score, plan)
         cell = cell if pair is None else cell.add_(pair)
-        apart = torch.add(_lanes(plan, cause), cause & 7, alpha=PAIRS)
-        _scatter(sums, torch.where(cause == COUNTS, cell, apart), hit, score, ones_on(sums.device, len(cell)))
+        trash = torch.add(_lanes(plan, cause), cause & 7, alpha=PAIRS)
+        _scatter(sums, torch.where(cause == COUNTS, cell, trash), is_correct, score, ones_on(sums.device, len(cell)))
     else:
         # Without the top label an invalid row is counted here, once and not per class.
         waste = torch.add(_lanes(plan, cause), cause.clamp(min=0), alpha=PAIRS) * 2
@@ -275,9 +275,9 @@ def _totals(probs: Tensor) -> tuple[Tensor, Tensor]:
     """The sum of each row, and whether an entry is negative or NaN."""
     classes = probs.shape[1]
     if _pools(probs):
-        whole = _wide(probs)
-        whole = threshold(whole, BELOW_ZERO[whole.dtype], torch.nan)
-        total = avg_pool2d(whole.view(-1, 1, 1, classes), (1, classes), divisor_override=1).view(-1)
+        sums = _wide(probs)
+        sums = threshold(sums, BELOW_ZERO[sums.dtype], torch.nan)
+        total = avg_pool2d(sums.view(-1, 1, 1, classes), (1, classes), divisor_override=1).view(-1)
         return total, total.isnan()
     total = probs.sum(dim=1, dtype=torch.float64 if probs.dtype == torch.float64 else torch.float32)
     return total.reshape(-1), probs.amin(dim=1).reshape(-1) < 0
@@ -326,9 +326,9 @@ def _cell(score: Tensor, plan: Plan) -> Tensor:
     return torch.bucketize(score, _ends(plan.cells, score.device, score.dtype))
 
 
-def _scatter(sums: Tensor, pair: Tensor, hit: Tensor, score: Tensor, counts: Tensor) -> None:
+def _scatter(sums: Tensor, pair: Tensor, is_correct: Tensor, score: Tensor, counts: Tensor) -> None:
     """Add rows, and their scores as integer multiples of 2^-62 in two parts; scores of invalid rows are never read."""
-    place = torch.add(hit, pair, alpha=2)
+    place = torch.add(is_correct, pair, alpha=2)
     fixed = (score * ONE).to(torch.int64)
     rows, high, low = sums.unbind()
     rows.scatter_add_(0, place, counts)
@@ -338,13 +338,13 @@ def _scatter(sums: Tensor, pair: Tensor, hit: Tensor, score: Tensor, counts: Ten
 
 def _add_classes(sums: Tensor, probs: Tensor, target: Tensor, pair: Tensor | None, counts: Tensor, plan: Plan) -> None:
     """Add every class against the rest; invalid rows add zeros."""
-    own = torch.arange(probs.shape[1], device=probs.device).view(1, -1, 1)
-    start = (own + int(plan.top_label)) * plan.cells.count
+    class_numbers = torch.arange(probs.shape[1], device=probs.device).view(1, -1, 1)
+    start = (class_numbers + int(plan.top_label)) * plan.cells.count
     lane = _lanes(plan, counts).view_as(target).unsqueeze(1)
     if pair is not None:
         start = start + pair.view_as(target).unsqueeze(1)
     spread = counts.view_as(target).unsqueeze(1).expand_as(probs)
     score = _wide(torch.where(spread, probs, 0)).contiguous()
     pairs = torch.where(spread, _cell(score, plan) + start, lane)
-    hit = own == target.unsqueeze(1)
-    _scatter(sums, pairs.flatten(), hit.flatten(), score.flatten(), spread.flatten().to(torch.int64))
+    is_correct = class_numbers == target.unsqueeze(1)
+    _scatter(sums, pairs.flatten(), is_correct.flatten(), score.flatten(), spread.flatten().to(torch.int64))

@@ -285,17 +285,17 @@ class NamedKeywords:
 
     def __new__(cls, *args: Any, **keywords: Any) -> Self:
         """Check the keywords against the parameters of the class."""
-        own = _signature_of(cls)  # type: ignore[arg-type]  # of type Self, which is hashable
-        if own.varkw is None:
-            check_keywords(cls.__name__, keywords, [*own.args[1:], *own.kwonlyargs], of_data=False)
+        parameters = _signature_of(cls)  # type: ignore[arg-type]  # of type Self, which is hashable
+        if parameters.varkw is None:
+            check_keywords(cls.__name__, keywords, [*parameters.args[1:], *parameters.kwonlyargs], of_data=False)
         return super().__new__(cls)
 
 
 def check_options(function: Callable[..., Any], options: Mapping[str, Any], *owners: Any) -> None:
     """Raise for the first of the ``**options`` of a function that none of the metrics or functions has to which they are passed."""
-    known: set[str] = set()
+    accepted: set[str] = set()
     for owner in owners:
-        known.update(inspect.getfullargspec(owner).kwonlyargs if inspect.isfunction(owner) else owner.options)
-    if not known.issuperset(options):
+        accepted.update(inspect.getfullargspec(owner).kwonlyargs if inspect.isfunction(owner) else owner.options)
+    if not accepted.issuperset(options):
         inner = inspect.unwrap(function)
-        check_keywords(inner.__name__, options, [*inspect.getfullargspec(inner).kwonlyargs, *sorted(known)])
+        check_keywords(inner.__name__, options, [*inspect.getfullargspec(inner).kwonlyargs, *sorted(accepted)])

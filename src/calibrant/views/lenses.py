@@ -191,14 +191,14 @@ def single_event(views: Sequence[AnyView]) -> str:
     return "ordinal:NAME" if shared_name(views) == "ordinal" else "class:NAME"
 
 
-def _view(p: Predictions, score: Array, outcome: Array | None, lens: str, **more: Any) -> View:
-    return View(score, outcome, p.weight, p.weight_kind, rows=p, lens=lens, **more)
+def _view(p: Predictions, score: Array, outcome: Array | None, lens: str, **options: Any) -> View:
+    return View(score, outcome, p.weight, p.weight_kind, rows=p, lens=lens, **options)
 
 
 def _vector(
-    p: Predictions, probs: Array, labels: Array | None, soft: Array | None, lens: str, **more: Any
+    p: Predictions, probs: Array, labels: Array | None, soft: Array | None, lens: str, **options: Any
 ) -> VectorView:
-    return VectorView(probs, labels, soft, p.weight, p.weight_kind, rows=p, lens=lens, **more)
+    return VectorView(probs, labels, soft, p.weight, p.weight_kind, rows=p, lens=lens, **options)
 
 
 def _binary(p: Predictions) -> list[AnyView]:
@@ -291,10 +291,10 @@ def _one_class(p: Predictions, index: int, classes: ClassColumns | None = None) 
 def _flattened(p: Predictions) -> list[AnyView]:
     """The probabilities of all classes as one event: N K scores, each with whether its class is the true one."""
     _refuse_confidence(p, FLATTENED)
-    parts = [_one_class(p, index) for index in range(p.k)]
+    class_views = [_one_class(p, index) for index in range(p.k)]
     weight = None if p.weight is None else np.repeat(p.weight, p.k)
-    score = np.column_stack([part.raw_score for part in parts]).ravel()
-    outcome = np.column_stack([part.raw_outcome for part in parts]).ravel()
+    score = np.column_stack([class_view.raw_score for class_view in class_views]).ravel()
+    outcome = np.column_stack([class_view.raw_outcome for class_view in class_views]).ravel()
     view = View(score, outcome, weight, p.weight_kind, lens=FLATTENED)
     view.events = p.k
     return [view]
@@ -479,7 +479,7 @@ def ordinal(name: Any = None, *, combine: Combine | None = None, class_weight: A
                 f"the probability of at most {name!r}, the last class, is always 1",
                 f"choose one of 'ordinal:{_name(ordered, 0)}' to 'ordinal:{_name(ordered, p.k - 2)}'",
             )
-        return [_cut(p, ordered, cut)]
+        return [_cumulative_view(p, ordered, cut)]
 
     return Lens(f"ordinal:{name}", make, combine=combine, class_weight=class_weight)
 
@@ -487,21 +487,21 @@ def ordinal(name: Any = None, *, combine: Combine | None = None, class_weight: A
 def _ordinal(p: Predictions) -> list[AnyView]:
     _refuse_partial(p, "ordinal")
     ordered = p.in_order("ordinal")
-    return [_cut(p, ordered, cut) for cut in range(p.k - 1)]
+    return [_cumulative_view(p, ordered, cut) for cut in range(p.k - 1)]
 
 
-def _cut(p: Predictions, ordered: Predictions, cut: int) -> View:
-    """Return the view of the probability that the class is at most `cut`."""
+def _cumulative_view(p: Predictions, ordered: Predictions, position: int) -> View:
+    """Return the view of the probability that the class is at most that at a position of the order."""
     sums = _cumulative(ordered)
     if p.labels is not None:
         assert ordered.labels is not None
-        outcome = (ordered.labels <= cut).view(np.uint8)
+        outcome = (ordered.labels <= position).view(np.uint8)
     elif p.probs.ndim == 1:
         outcome = 1 - _positive_share(p)
     else:
         assert ordered.soft is not None
-        outcome = np.minimum(ordered.soft[:, : cut + 1].sum(axis=1), 1)
-    return _view(p, sums[cut], outcome, f"ordinal:{_name(ordered, cut)}", rest=RestOfCut(ordered, cut))
+        outcome = np.minimum(ordered.soft[:, : position + 1].sum(axis=1), 1)
+    return _view(p, sums[position], outcome, f"ordinal:{_name(ordered, position)}", rest=RestOfCut(ordered, position))
 
 
 def _name(p: Predictions, index: int) -> Any:
@@ -582,17 +582,17 @@ def pair(first: Any, second: Any) -> Lens:
                 "lens", "'pair' selects rows by label, which is not defined for soft labels", "use 'class:NAME'"
             )
         matrix = p.probs if p.probs.ndim == 2 else np.column_stack([_first_of_two(p), p.probs])
-        both = matrix[:, a].astype(np.float64) + matrix[:, b]
-        keep = ((p.labels == a) | (p.labels == b)) & (both > 0)
+        pair_sum = matrix[:, a].astype(np.float64) + matrix[:, b]
+        keep = ((p.labels == a) | (p.labels == b)) & (pair_sum > 0)
         if not keep.any():
             raise LensError(
                 "lens", f"no row has the label {first!r} or {second!r} and a positive probability for either"
             )
-        part = p.take(keep)
-        assert part.labels is not None
-        score, complement = matrix[keep, b] / both[keep], matrix[keep, a] / both[keep]
-        outcome = (part.labels == b).view(np.uint8)
-        return [_view(part, score, outcome, f"pair:{first},{second}", rest=FixedRest(complement))]
+        pair_rows = p.take(keep)
+        assert pair_rows.labels is not None
+        score, complement = matrix[keep, b] / pair_sum[keep], matrix[keep, a] / pair_sum[keep]
+        outcome = (pair_rows.labels == b).view(np.uint8)
+        return [_view(pair_rows, score, outcome, f"pair:{first},{second}", rest=FixedRest(complement))]
 
     return Lens(f"pair:{first},{second}", make)
 
@@ -603,21 +603,21 @@ def _largest_entries(p: Predictions, k: int, lens: str) -> tuple[Array, Array, A
     if not 1 <= k <= p.k:
         raise LensError("lens", f"{lens!r} requires a number from 1 to {p.k}, the number of classes; got {k}")
 
-    whole = _vector(p, p.probs, p.labels, p.soft, lens, logits=p.logits)
+    view = _vector(p, p.probs, p.labels, p.soft, lens, logits=p.logits)
 
     def work(start: int, stop: int) -> tuple[Array, Array, Array]:
-        block = whole.block(start, stop)
+        block = view.block(start, stop)
         order = np.argsort(-block.probs, axis=1, kind="stable")
         probs = np.take_along_axis(block.probs, order, 1)
         # The other columns keep the digits that 1 minus a sum near 1 loses.
-        held, others = probs[:, :k].sum(axis=1), probs[:, k:].sum(axis=1)
-        left = np.maximum(1 - held, 0)
-        near = (held > block.rounding.near) & (np.abs(left - others) <= block.rounding.slack)
+        covered, others = probs[:, :k].sum(axis=1), probs[:, k:].sum(axis=1)
+        left = np.maximum(1 - covered, 0)
+        near = (covered > block.rounding.near) & (np.abs(left - others) <= block.rounding.slack)
         left = np.where(near, others, left)
         return probs[:, :k], np.take_along_axis(block.targets, order[:, :k], 1), left
 
-    parts = map_blocks(work, p.n, rows_per_block(p.k), columns=p.k)
-    probs, shares, left = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    blocks = map_blocks(work, p.n, rows_per_block(p.k), columns=p.k)
+    probs, shares, left = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
     return probs, shares, left
 
 

@@ -73,11 +73,11 @@ def paired_models(
             if value is not None:
                 problem = "cannot be combined with Predictions"
                 raise InputTypeError(keyword, problem, "pass it to Predictions(...) instead")
-        for name, part in y_true.items():
-            if not isinstance(part, Predictions):
-                problem = f"{name!r} must be Predictions; got {type(part).__name__}"
+        for name, model in y_true.items():
+            if not isinstance(model, Predictions):
+                problem = f"{name!r} must be Predictions; got {type(model).__name__}"
                 raise InputTypeError("y_true", problem, "pass (y_true, {name: y_prob})")
-        return on_same_rows({str(name): part for name, part in y_true.items()})
+        return on_same_rows({str(name): model for name, model in y_true.items()})
     parts: dict[str, Predictions] = {}
     for name, y_prob in models.items():
         try:
@@ -134,12 +134,12 @@ def views_of(source: Source, lens: str | Lens, usual: str = "auto", *, flattened
     parsed = parse_lens(lens, source)
     if text_of_lens(lens) is None:
         return parsed.make(source)
-    known: list[AnyView] | None = source.views.get(parsed.name)
-    if known is None:
-        known = parsed.make(source)
-        if len(known) == 1 or are_kept(known):
-            source.views[parsed.name] = known
-    return known
+    views: list[AnyView] | None = source.views.get(parsed.name)
+    if views is None:
+        views = parsed.make(source)
+        if len(views) == 1 or are_kept(views):
+            source.views[parsed.name] = views
+    return views
 
 
 def are_kept(views: list[AnyView]) -> bool:
@@ -162,8 +162,8 @@ def combine_values(values: list[float], views: list[AnyView], how: Combine, clas
         return max(values)
     if how == "prevalence":
         weight = np.array([view.mean(view.raw_outcome) for view in views if isinstance(view, View)])
-    used = [(w, value) for w, value in zip(weight.tolist(), values, strict=True) if w > 0]
-    if math.inf in [value for _, value in used]:  # one infinite value makes the result infinite
+    weighted_values = [(w, value) for w, value in zip(weight.tolist(), values, strict=True) if w > 0]
+    if math.inf in [value for _, value in weighted_values]:  # one infinite value makes the result infinite
         return math.inf
-    total = math.fsum([w * value for w, value in used])
+    total = math.fsum([w * value for w, value in weighted_values])
     return total if how == "sum" else total / math.fsum(weight.tolist())

@@ -280,14 +280,14 @@ class Selections:
                 raise LensError("where", "select.group requires groups", "pass groups with one group per row")
             from ..input.grouping import groupings_of
 
-            chosen = np.zeros(p.n, bool)
+            is_selected = np.zeros(p.n, bool)
             for name in names:
                 groupings = [g for g in groupings_of(p) if name in g.labels]
                 if not groupings:
-                    known = [label for g in groupings_of(p) for label in g.labels]
-                    raise LensError("where", f"unknown group {name!r}", f"the groups are {known[:20]}")
-                chosen |= groupings[0].place[p.groups] == groupings[0].labels.index(name)
-            return chosen
+                    existing = [label for g in groupings_of(p) for label in g.labels]
+                    raise LensError("where", f"unknown group {name!r}", f"the groups are {existing[:20]}")
+                is_selected |= groupings[0].place[p.groups] == groupings[0].labels.index(name)
+            return is_selected
 
         return Selection(f"group in {list(names)}", mask)
 
@@ -319,21 +319,21 @@ class Selections:
         0.15
         """
         try:
-            chosen = np.asarray(rows)
+            selected = np.asarray(rows)
         except ValueError:  # ragged
-            chosen = np.empty((), dtype=object)
-        if chosen.dtype.kind != "b" or chosen.ndim != 1:
+            selected = np.empty((), dtype=object)
+        if selected.dtype.kind != "b" or selected.ndim != 1:
             raise LensError(
                 "where",
-                f"must be one boolean per row; got shape {chosen.shape} of {chosen.dtype}",
+                f"must be one boolean per row; got shape {selected.shape} of {selected.dtype}",
                 "for example age > 60",
             )
 
         def mask(p: Predictions) -> Array:
-            given = p.n if p.kept is None else len(p.kept)
-            if len(chosen) != given:
-                raise ShapeError("where", f"expected {given} Booleans, one per row; got {len(chosen)}")
-            return chosen if p.kept is None else chosen[p.kept]
+            row_count = p.n if p.kept is None else len(p.kept)
+            if len(selected) != row_count:
+                raise ShapeError("where", f"expected {row_count} Booleans, one per row; got {len(selected)}")
+            return selected if p.kept is None else selected[p.kept]
 
         return Selection("mask", mask)
 

@@ -52,9 +52,9 @@ def rest_of(probs: Floats, rounding: Rounding) -> Floats:
         others = probs[:, ::-1]
         return np.where((probs > rounding.near) & (np.abs(rest - others) <= rounding.slack), others, rest)
     rows, top = np.nonzero(probs > rounding.near)
-    without = probs[rows]
-    without[np.arange(len(rows)), top] = 0
-    others, own = without.sum(axis=1), rest[rows, top]
+    rows_near_one = probs[rows]
+    rows_near_one[np.arange(len(rows)), top] = 0
+    others, own = rows_near_one.sum(axis=1), rest[rows, top]
     rest[rows, top] = np.where(np.abs(own - others) <= rounding.slack, others, own)
     return np.asarray(rest)
 
@@ -63,11 +63,11 @@ def _log_sum_above_one(z: Floats) -> Floats:
     """Compute log(sum(exp(z))) for rows whose largest entry is 0, by log1p of the others to keep full precision."""
     small = np.exp(z)
     total = small.sum(axis=1)
-    sure = np.flatnonzero(total < 1 + 2.0**-10)
-    others = small[sure]
-    others[np.arange(len(sure)), z[sure].argmax(axis=1)] = 0
+    is_near_one = np.flatnonzero(total < 1 + 2.0**-10)
+    others = small[is_near_one]
+    others[np.arange(len(is_near_one)), z[is_near_one].argmax(axis=1)] = 0
     logs = np.log(total)
-    logs[sure] = np.log1p(others.sum(axis=1))
+    logs[is_near_one] = np.log1p(others.sum(axis=1))
     return np.asarray(logs)
 
 
@@ -497,11 +497,11 @@ def sorted_views(score: Floats, outcome: Array, weight: Array, sizes: Array, len
         view.score, view.outcome, view.weights = score[a:b], real[a:b], mass[a:b]
         view.sorted_rows = view.score, view.outcome, view.weight
         view.ties = Ties(*(each[c:d] for each in ties))
-        own = slice(c + number, d + number + 1)
-        view.ends = own_ends[own]
+        of_class = slice(c + number, d + number + 1)
+        view.ends = own_ends[of_class]
         view.prefix = Prefix(view.sorted_rows, view.ends)
         view.prefix.score = view.ties.score
-        view.prefix.weight, view.prefix.outcome = (path[own] for path in paths)
+        view.prefix.weight, view.prefix.outcome = (path[of_class] for path in paths)
         views.append(view)
     return views
 
@@ -735,14 +735,14 @@ class VectorView(_Weighted):
         with np.errstate(divide="ignore"):
             if self.logits is None:
                 return np.where(probs > 0.5, np.log(rest_of(probs, self.rounding)), np.log1p(-np.minimum(probs, 0.5)))
-            found = np.log1p(-np.minimum(probs, 0.5))
+            logs_of_rest = np.log1p(-np.minimum(probs, 0.5))
             top = probs.argmax(axis=1)[:, None]
             others = logs.copy()
             np.put_along_axis(others, top, -np.inf, axis=1)
             most = others.max(axis=1, keepdims=True)
             rest = most + np.log(np.exp(others - most).sum(axis=1, keepdims=True))
-            np.put_along_axis(found, top, rest, axis=1)
-            return np.where(probs > 0.5, found, np.log1p(-np.minimum(probs, 0.5)))
+            np.put_along_axis(logs_of_rest, top, rest, axis=1)
+            return np.where(probs > 0.5, logs_of_rest, np.log1p(-np.minimum(probs, 0.5)))
 
     def blocks(self) -> Iterator[tuple[slice, Block]]:
         """Iterate over all rows, block by block."""
@@ -787,8 +787,8 @@ class VectorView(_Weighted):
                 return math.inf
             return float(values.sum() if self.weight is None else (values * self.weight[start:stop]).sum())
 
-        parts = map_blocks(work, self.n, self.block_rows, columns=self.k)
-        return math.inf if math.inf in parts else math.fsum(parts) / self.total
+        blocks = map_blocks(work, self.n, self.block_rows, columns=self.k)
+        return math.inf if math.inf in blocks else math.fsum(blocks) / self.total
 
     @cached_property
     def mean_gap(self) -> Floats:
@@ -799,8 +799,8 @@ class VectorView(_Weighted):
             gap = block.probs - block.targets
             return gap.sum(axis=0) if self.weight is None else self.weight[start:stop] @ gap
 
-        parts = np.array(map_blocks(work, self.n, self.block_rows, columns=self.k))
-        return np.array([math.fsum(column) for column in parts.T]) / self.total
+        blocks = np.array(map_blocks(work, self.n, self.block_rows, columns=self.k))
+        return np.array([math.fsum(column) for column in blocks.T]) / self.total
 
     def __repr__(self) -> str:
         return f"VectorView({self.lens}, n={self.n}, k={self.k})"

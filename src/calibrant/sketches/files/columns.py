@@ -55,9 +55,9 @@ def names_as_written(texts: Iterable[str]) -> dict[str, Any]:
     ({'10': 10, '9': 9}, {'07': '07', '9': '9'}, {'1.10': '1.10', 'x': 'x'}, {'1': 1, '1.0': 1})
     """
     names = {text: text for text in texts}
-    whole = {text: number_match[1] if (number_match := re.fullmatch(WHOLE, text)) else text for text in names}
-    if len(set(whole.values())) < len(names):
-        names = whole
+    shorter = {text: number_match[1] if (number_match := re.fullmatch(WHOLE, text)) else text for text in names}
+    if len(set(shorter.values())) < len(names):
+        names = shorter
     for number in (int, float):
         if all(_is_spelled(number, name) for name in names.values()):
             return {text: number(name) for text, name in names.items()}
@@ -86,12 +86,12 @@ def find_columns(
     if len(stated) > 1:
         raise ArgumentError(stated[1][0], f"cannot be combined with {stated[0][0]}", "give one of them")
     if label is None:
-        usual = usual_labels(existing, columns)
-        if len(usual) > 1 and labelled:
-            problem = f"could be any of the columns {', '.join(usual)}"
-            option = f"--label {usual[0]}" if dashes else f"label={usual[0]!r}"
+        candidates = usual_labels(existing, columns)
+        if len(candidates) > 1 and labelled:
+            problem = f"could be any of the columns {', '.join(candidates)}"
+            option = f"--label {candidates[0]}" if dashes else f"label={candidates[0]!r}"
             raise ColumnError(f"{dashes}label", problem, f"use {option} or another")
-        label = usual[0] if usual else None if labelled else ""
+        label = candidates[0] if candidates else None if labelled else ""
         if label is None:
             problem = "no column has a common name for labels"
             raise ColumnError(f"{dashes}label", problem, f"name the column; the columns are {', '.join(existing[:20])}")
@@ -101,7 +101,7 @@ def find_columns(
     if stated:
         option, name = stated[0]
         spec = _expressions(name)
-        if not any("*" in part for part in spec):
+        if not any("*" in pattern for pattern in spec):
             return label, positive_last(match_columns(existing, spec, option), name)
         # A pattern refers to scores, so the label is excluded even if its name matches.
         return label, positive_last(_without_twins(match_columns(others, spec, option)), name)
@@ -111,28 +111,28 @@ def find_columns(
 
 def _expressions(names: str) -> list[str]:
     """Comma-separated columns and expressions; a comma inside parentheses is part of its expression."""
-    parts: list[str] = []
-    for part in names.split(","):
-        if parts and parts[-1].count("(") > parts[-1].count(")"):
-            parts[-1] += f",{part}"
+    items: list[str] = []
+    for item in names.split(","):
+        if items and items[-1].count("(") > items[-1].count(")"):
+            items[-1] += f",{item}"
         else:
-            parts.append(part)
-    return [part.strip() for part in parts]
+            items.append(item)
+    return [item.strip() for item in items]
 
 
 def usual_labels(existing: list[str], columns: Columns) -> list[str]:
     """Columns with a common name for labels, if no other option names them."""
     lower = {name.lower(): name for name in reversed(existing)}
     common = [lower[name] for name in LABEL_NAMES if name in lower]
-    usual = [name for name in common if not _has_other_use(name, columns)]
+    candidates = [name for name in common if not _has_other_use(name, columns)]
     # Groups by the label itself, or with the name of the label in theirs.
-    return usual or [name for name in common if not _has_other_use(name, replace(columns, by=None))]
+    return candidates or [name for name in common if not _has_other_use(name, replace(columns, by=None))]
 
 
 def _has_other_use(name: str, columns: Columns) -> bool:
     """Whether another option names a column, on its own or in an expression."""
-    others = [text for role, text in vars(columns).items() if role != "label" and text]
-    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for text in others)
+    other_texts = [text for role, text in vars(columns).items() if role != "label" and text]
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for text in other_texts)
 
 
 def _without_twins(names: list[str]) -> list[str]:
@@ -157,15 +157,15 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str, otherwise
         problem = "no column has a common name for probabilities"
         remedy = f"name one column, or several with {several}'p_*'; the columns are {', '.join(existing[:20])}"
         raise ColumnError(f"{dashes}prob", problem, remedy)
-    raw = next((name for name in scores if name + CALIBRATED in others), None)
-    if raw is None:
+    uncalibrated = next((name for name in scores if name + CALIBRATED in others), None)
+    if uncalibrated is None:
         return scores
-    option, spec = f"{dashes}prob " if dashes else "", raw
+    option, spec = f"{dashes}prob " if dashes else "", uncalibrated
     if len(scores) > 1:
         option = several
-        prefix = next(prefix for prefix in PROB_PREFIXES if raw.lower().startswith(prefix))
-        spec = f"{raw[: len(prefix)]}*"
-    problem = f"could be {raw} or its calibrated form {raw}{CALIBRATED}"
+        prefix = next(prefix for prefix in PROB_PREFIXES if uncalibrated.lower().startswith(prefix))
+        spec = f"{uncalibrated[: len(prefix)]}*"
+    problem = f"could be {uncalibrated} or its calibrated form {uncalibrated}{CALIBRATED}"
     raise ColumnError(f"{dashes}prob", problem, f"name one set: {option}'{spec}' or {option}'{spec}{CALIBRATED}'")
 
 
@@ -193,11 +193,11 @@ def like_classes(names: Sequence[Any], known: Sequence[Any]) -> list[Any]:
     >>> like_classes(["yes", "no"], ["False", "True"]), like_classes([True, False], ["cat", "dog"])
     (['True', 'False'], [True, False])
     """
-    meant, other = as_booleans(names), as_booleans(known)
-    if meant is None or other is None or set(other) != {True, False} or set(names) <= set(known):
+    truth, class_truth = as_booleans(names), as_booleans(known)
+    if truth is None or class_truth is None or set(class_truth) != {True, False} or set(names) <= set(known):
         return list(names)
-    spelled = dict(zip(other, known, strict=True))
-    return [spelled[value] for value in meant]
+    spelled = dict(zip(class_truth, known, strict=True))
+    return [spelled[value] for value in truth]
 
 
 def check_class_order(classes: Sequence[Any], of_columns: Sequence[Any], argument: str = "classes") -> None:
@@ -205,9 +205,9 @@ def check_class_order(classes: Sequence[Any], of_columns: Sequence[Any], argumen
 
     Numbers may be shifted, as where ``p_0, p_1`` are of classes that are counted from 1.
     """
-    named, own = [str(name) for name in classes], [str(name) for name in of_columns]
-    moved = any(name != here and name in own for name, here in zip(named, own, strict=False))
-    if moved and (set(named) == set(own) or not all(name.isdigit() for name in own)):
-        known = ", ".join(own[:10]) + (", ..." if len(own) > 10 else "")
-        problem = f"the columns are in another order: {known}"
+    given_names, own_names = [str(name) for name in classes], [str(name) for name in of_columns]
+    is_reordered = any(name != here and name in own_names for name, here in zip(given_names, own_names, strict=False))
+    if is_reordered and (set(given_names) == set(own_names) or not all(name.isdigit() for name in own_names)):
+        columns_text = ", ".join(own_names[:10]) + (", ..." if len(own_names) > 10 else "")
+        problem = f"the columns are in another order: {columns_text}"
         raise ArgumentError(argument, problem, "drop it, or name the columns in the intended order")

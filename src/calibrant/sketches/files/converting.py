@@ -98,18 +98,18 @@ def _from_excel(path: str, target: Path) -> None:
         try:
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # a program that adds rows may leave the old dimension, at which openpyxl stops
-            filled = [sheet.title for sheet in book.worksheets if any(map(any_value, _rows_of(sheet)))]
-            if not filled:
+            sheets = [sheet.title for sheet in book.worksheets if any(map(any_value, _rows_of(sheet)))]
+            if not sheets:
                 raise FileError(path, "has no rows", "check the program that wrote it")
-            if len(filled) > 1:
-                problem = f"has several sheets with content: {', '.join(map(repr, filled))}"
+            if len(sheets) > 1:
+                problem = f"has several sheets with content: {', '.join(map(repr, sheets))}"
                 raise FileError(path, problem, "save the one to read as a file of its own")
             with ZipFile(path) as archive:  # the other sheets have no rows with values
-                parts = map(archive.read, (name for name in archive.namelist() if name.endswith(".xml")))
-                written = sum(count_rows(xml) for xml in parts if b"sheetData" in xml)
-            read = _write_rows(book[filled[0]], target)
-            if read != written:
-                problem = f"has {written:,} rows with values, of which {read:,} were read; rows may be out of order"
+                documents = map(archive.read, (name for name in archive.namelist() if name.endswith(".xml")))
+                n_stated = sum(count_rows(xml) for xml in documents if b"sheetData" in xml)
+            n_read = _write_rows(book[sheets[0]], target)
+            if n_read != n_stated:
+                problem = f"has {n_stated:,} rows with values, of which {n_read:,} were read; rows may be out of order"
                 raise FileError(path, problem, "save it again, or as CSV")
         finally:
             book.close()
@@ -150,15 +150,15 @@ def _write_rows(sheet: Any, target: Path) -> int:
     Each row is one line, so that the number of a line is that of the row in the sheet.
     """
     header: list[int] = []
-    read = 0
+    rows = 0
     with target.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         for row in _rows_of(sheet):
-            read += any_value(row)
+            rows += any_value(row)
             header = header or [place for place, value in enumerate(row) if value is not None]
             cells = [_text(row[place]) if place < len(row) else "" for place in header]
             writer.writerow(cells if any(cells) else [])
-    return read
+    return rows
 
 
 def _text(value: Any) -> str:
@@ -212,9 +212,9 @@ def _from_reader(path: str, target: Path) -> None:
     import narwhals as nw
     import pyarrow.parquet as parquet
 
-    read = READERS[Path(path).suffix.lower()]
+    reader = READERS[Path(path).suffix.lower()]
     try:
-        table = read(path)
+        table = reader(path)
         if not isinstance(table, Mapping):
             parquet.write_table(nw.from_native(table, eager_only=True).to_arrow(), target)
             return
@@ -223,7 +223,7 @@ def _from_reader(path: str, target: Path) -> None:
     except FileError:
         raise
     except Exception as error:
-        problem = f"cannot be read by {read.__module__}.{read.__qualname__} ({type(error).__name__}: {error})"
+        problem = f"cannot be read by {reader.__module__}.{reader.__qualname__} ({type(error).__name__}: {error})"
         raise FileError(path, problem, "check the file and the plug-in") from error
 
 

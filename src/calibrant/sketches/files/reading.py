@@ -97,12 +97,12 @@ class Rows:
         types = self.value_types(texts) if self.printed else {}
         if not types:
             return self.sql, "*"
-        kept = {name: quoted(f"{name} as it was written") for name in types}
+        text_columns = {name: quoted(f"{name} as it was written") for name in types}
         values = ", ".join(f"{text_value(name, type)} AS {quoted(name)}" for name, type in types.items())
-        texts = [f"{quoted(name)} AS {column}" for name, column in kept.items()]
+        texts = [f"{quoted(name)} AS {column}" for name, column in text_columns.items()]
         table = f"(SELECT * REPLACE ({values}), {', '.join(texts)} FROM {self.sql})"  # noqa: S608 - quoted names
-        back = ", ".join(f"{column} AS {quoted(name)}" for name, column in kept.items())
-        return table, f"* EXCLUDE ({', '.join(kept.values())}) REPLACE ({back})"
+        back = ", ".join(f"{column} AS {quoted(name)}" for name, column in text_columns.items())
+        return table, f"* EXCLUDE ({', '.join(text_columns.values())}) REPLACE ({back})"
 
     def value_types(self, names: Sequence[str], rows: int | None = None) -> dict[str, str]:
         """The types of all values of text columns, or of the first `rows`, without those that remain text.
@@ -131,8 +131,8 @@ class Rows:
         """The rows with a further column, the value of an SQL expression of values or, with `of_texts`, of the text of text files."""
         import duckdb
 
-        used = check_expression(self.connection, expression, argument)
-        table, columns = self.typed_table([] if of_texts else used)
+        columns_used = check_expression(self.connection, expression, argument)
+        table, columns = self.typed_table([] if of_texts else columns_used)
         sql = f"(SELECT {columns}, (\n{expression}\n) AS {quoted(name)} FROM {table})"  # noqa: S608 - one expression
         try:
             self.connection.execute(f"DESCRIBE SELECT * FROM {sql}")  # noqa: S608 - one expression
@@ -160,7 +160,7 @@ class Rows:
             # Each text was read as a number, without loss.
             is_read = name not in written or np.array_equal(np.ma.getmaskarray(written[name]), missing)
             if is_read and _are_exact(np.ma.compressed(arrays[name])):
-                arrays[name] = _whole(arrays[name])
+                arrays[name] = _integers_if_whole(arrays[name])
             elif self.begins_with_list(name):
                 lists = self._arrays({name: text_value(name, "DOUBLE[]")})[name]
                 arrays[name] = lists if _are_lists(written[name], lists) else written[name]
@@ -217,9 +217,9 @@ class Rows:
         if broken is None and isinstance(error, duckdb.ConversionException):
             problem = f"an SQL expression cannot be evaluated: {first_line(error)}"
             return ArgumentError(name, problem, "use TRY_CAST, which is NULL for other text")
-        shown = original_of(name) if len(self.paths) > 1 or self.shown == "" else self.shown
+        file = original_of(name) if len(self.paths) > 1 or self.shown == "" else self.shown
         if "not utf-8" in str(error) or _is_utf16(name):
-            return not_utf8(shown)
+            return not_utf8(file)
         reason = first_line(error)
         line = re.search(r"CSV Error on Line: (\d+)", str(error))
         if line is not None:
@@ -228,7 +228,7 @@ class Rows:
             )
             stated = re.search(reasons, str(error), re.MULTILINE)
             reason = f"line {int(line[1]):,}" + (f": {stated[1].rstrip('.')}" if stated else "")
-        return FileError(shown, f"cannot be read as {self.kind}: {reason}", "write the file again, or leave it out")
+        return FileError(file, f"cannot be read as {self.kind}: {reason}", "write the file again, or leave it out")
 
     def _is_broken(self, path: str) -> bool:
         """Whether a file cannot be read."""
@@ -285,13 +285,13 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
             raise FileError(original_of(name), "is empty (0 bytes)", "check the program that wrote it")
     if not paths:
         raise FileError("source", "is empty", "give a path, a pattern or a list of them")
-    once: dict[tuple[int, int | str], str] = {}
+    first_path: dict[tuple[int, int | str], str] = {}
     for name in paths:
         status = Path(name).stat()
-        once.setdefault(
+        first_path.setdefault(
             (status.st_dev, status.st_ino or os.path.realpath(name)), name
         )  # 0 where a file system has no numbers, as on Windows
-    return as_tables(list(once.values()))
+    return as_tables(list(first_path.values()))
 
 
 @contextmanager
@@ -393,14 +393,14 @@ def _keys(connection: Any, paths: Sequence[str]) -> list[str]:
     """The keys of all records of JSON files, in the order of the first records."""
     keys = f"SELECT unnest(json_keys(json)) AS key FROM read_json_objects({_path_list(paths)}, format = 'auto')"  # noqa: S608
     first = connection.execute(f"{keys} LIMIT 1000").fetchall()
-    every = connection.execute(f"SELECT DISTINCT key FROM ({keys})").fetchall()  # noqa: S608 - quoted
-    names = list(dict.fromkeys(row[0] for row in [*first, *sorted(every)]))
+    rows = connection.execute(f"SELECT DISTINCT key FROM ({keys})").fetchall()  # noqa: S608 - quoted
+    names = list(dict.fromkeys(row[0] for row in [*first, *sorted(rows)]))
     if not names:
         raise FileError(original_of(paths[0]), "has no records with keys", "write one JSON object for each row")
     lower = [name.lower() for name in names]
-    twice = next((name for place, name in enumerate(names) if name.lower() in lower[:place]), None)
-    if twice is not None:
-        problem = f"has keys that differ in capitals only: {names[lower.index(twice.lower())]!r} and {twice!r}"
+    repeated = next((name for place, name in enumerate(names) if name.lower() in lower[:place]), None)
+    if repeated is not None:
+        problem = f"has keys that differ in capitals only: {names[lower.index(repeated.lower())]!r} and {repeated!r}"
         raise FileError(original_of(paths[0]), problem, "rename one of them")
     return names
 
@@ -415,19 +415,19 @@ def _check_named_once(connection: Any, kind: str, paths: Sequence[str], names: l
         else:
             options = ["header = false", *READERS[kind][2:], *_quotes(connection, kind, path)]
             header = connection.execute(f"SELECT * FROM read_csv({_literal(path)}, {', '.join(options)})").fetchone()  # noqa: S608
-        written = [str(name).strip().lower() for name in header]
-        twice = next((name for name in renamed if written.count(name) > 1), None)
-        if twice is not None:
-            problem = f"has two columns named {twice!r} (capitals do not distinguish columns)"
+        header_names = [str(name).strip().lower() for name in header]
+        repeated = next((name for name in renamed if header_names.count(name) > 1), None)
+        if repeated is not None:
+            problem = f"has two columns named {repeated!r} (capitals do not distinguish columns)"
             raise FileError(original_of(path), problem, "rename one of them")
 
 
 def _quotes(connection: Any, kind: str, path: str) -> tuple[str, ...]:
     """The options that set the quotes of a text file; empty where DuckDB has to detect them."""
     detected, ours = _sniff(connection, kind, path), _sniff(connection, kind, path, *QUOTES)
-    others = detected is not None and detected[0] in "'\\"
-    same = ours is not None and (detected is None or detected[1:] == ours[1:])
-    return QUOTES if same and not others else ()
+    has_other_quotes = detected is not None and detected[0] in "'\\"
+    is_same = ours is not None and (detected is None or detected[1:] == ours[1:])
+    return QUOTES if is_same and not has_other_quotes else ()
 
 
 def _sniff(connection: Any, kind: str, path: str, *options: str) -> tuple[str, list[str]] | None:
@@ -454,8 +454,8 @@ def _are_lists(texts: Any, lists: Any) -> bool:
     if unread.all() or not all(map(is_missing_text, np.ma.getdata(texts)[unread & ~missing].tolist())):
         return False
     # An entry that is not a number is null, too.
-    read = zip(np.ma.getdata(texts)[~unread].tolist(), np.ma.getdata(lists)[~unread].tolist(), strict=True)
-    return not any(np.ma.is_masked(row) and "n" not in text.lower() for text, row in read)
+    pairs = zip(np.ma.getdata(texts)[~unread].tolist(), np.ma.getdata(lists)[~unread].tolist(), strict=True)
+    return not any(np.ma.is_masked(row) and "n" not in text.lower() for text, row in pairs)
 
 
 def _as_matrix(name: str, values: Any) -> Any:
@@ -476,14 +476,14 @@ def _as_matrix(name: str, values: Any) -> Any:
     return matrix
 
 
-def _whole(numbers: Any) -> Any:
+def _integers_if_whole(numbers: Any) -> Any:
     """Numbers as integers if all are whole."""
     entries = np.ma.filled(numbers, 0)
     if not bool((entries == np.rint(entries)).all()):
         return numbers
     mask = np.ma.getmask(numbers)
-    whole = entries.astype(np.int64)
-    return whole if mask is np.ma.nomask else np.ma.masked_array(whole, mask)
+    integers = entries.astype(np.int64)
+    return integers if mask is np.ma.nomask else np.ma.masked_array(integers, mask)
 
 
 def _is_utf16(path: str) -> bool:
@@ -504,8 +504,8 @@ def check_complete(path: str) -> None:
 
 def not_utf8(shown: str) -> FileError:
     """The error for text in another encoding."""
-    wide = _is_utf16(shown)
-    likely, name = ("UTF-16", "utf-16") if wide else ("Latin-1", "latin1")
+    is_utf16 = _is_utf16(shown)
+    likely, name = ("UTF-16", "utf-16") if is_utf16 else ("Latin-1", "latin1")
     remedy = f"save it as UTF-8, for example with iconv -f {name} -t utf-8"
     return FileError(shown, f"is not UTF-8 text (it may be {likely})", remedy)
 
@@ -520,33 +520,33 @@ def _attach_table(connection: Any, paths: list[str], table: str | None) -> str:
         connection.execute(f"ATTACH {text(paths[0])} AS data (READ_ONLY)")
         connection.execute("SET enable_external_access = false")
         query = "SELECT table_name, table_type FROM information_schema.tables WHERE table_catalog = 'data' ORDER BY 1"
-        kinds = dict(connection.execute(query).fetchall())
-        held = [name for name, kind in kinds.items() if kind != "VIEW"]
+        kind_of = dict(connection.execute(query).fetchall())
+        stored = [name for name, kind in kind_of.items() if kind != "VIEW"]
     except duckdb.Error as error:
         raise FileError(paths[0], f"cannot be opened as a DuckDB database: {first_line(error)}") from error
-    if table is None and len(held) == 1:
-        table = held[0]
-    if kinds.get(table) == "VIEW":
+    if table is None and len(stored) == 1:
+        table = stored[0]
+    if kind_of.get(table) == "VIEW":
         problem = f"{table!r} is a view, which may read other files"
         raise FileError(paths[0], problem, f"store its rows as a table, with CREATE TABLE ... AS FROM {table}")
-    if table is None or table not in held:
-        problem = ("has several tables" if held else "has no table") if table is None else f"has no table {table!r}"
-        tables = f"; the tables are {', '.join(held[:20])}" if held else ""
-        raise FileError(paths[0], problem + tables, "pass table" if held else "")
+    if table is None or table not in stored:
+        problem = ("has several tables" if stored else "has no table") if table is None else f"has no table {table!r}"
+        tables = f"; the tables are {', '.join(stored[:20])}" if stored else ""
+        raise FileError(paths[0], problem + tables, "pass table" if stored else "")
     return f"data.{quoted(table)}"
 
 
 def common_kind(paths: list[str], format: str | None, find: Callable[[str], str | None] | None = None) -> str:
     """The common format of all files: that which is stated, or which `find` finds, by default by the name."""
-    kinds = [format or (find or kind_of)(path) for path in paths]
-    for path, kind in zip(map(original_of, paths), kinds, strict=True):
+    formats = [format or (find or kind_of)(path) for path in paths]
+    for path, kind in zip(map(original_of, paths), formats, strict=True):
         if kind not in {*READERS, "duckdb", "npz"}:
             problem = f"unknown format; known extensions are {', '.join(KINDS)}"
             raise FileError(path, problem, "pass format")
-        if kind != kinds[0]:
-            problem = f"is {kind}, and {original_of(paths[0])} is {kinds[0]}"
+        if kind != formats[0]:
+            problem = f"is {kind}, and {original_of(paths[0])} is {formats[0]}"
             raise FileError(path, problem, "name files of one format")
-    return str(kinds[0])
+    return str(formats[0])
 
 
 def text(value: str) -> str:
@@ -554,9 +554,9 @@ def text(value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        shown = value.encode(errors="backslashreplace").decode()
+        readable = value.encode(errors="backslashreplace").decode()
         raise FileError(
-            shown, "the file name is not valid UTF-8, and DuckDB cannot open it", "rename the file"
+            readable, "the file name is not valid UTF-8, and DuckDB cannot open it", "rename the file"
         ) from None
     return "'" + value.replace("'", "''") + "'"
 

@@ -119,10 +119,10 @@ def scan(
             if missing == "drop":
                 columns, dropped = drop_missing(rows, columns)
             kind = "binary" if columns.k == 2 else "multiclass"
-            chosen = _lens_names(default_lenses(kind, columns.k) if lenses is None else lenses, columns.classes)
+            lens_names = _lens_names(default_lenses(kind, columns.k) if lenses is None else lenses, columns.classes)
             with allow_bars(progress), loop("rows read") as show:
                 try:
-                    sketches = _add_batches(rows, columns, kind, chosen, scores, show)
+                    sketches = _add_batches(rows, columns, kind, lens_names, scores, show)
                 except FileError:
                     raise
                 except CalibrantError as error:
@@ -148,21 +148,21 @@ def _rename_groups(sketches: Sketches) -> Sketches:
     if not all(isinstance(name, str) for name in groups):
         return sketches
     names = names_as_written(groups)
-    parts: dict[Any, Any] = {}
+    groups_by_name: dict[Any, Any] = {}
     for name, part in sketches.parts.items():
         called = ALL if name is ALL else names[name]
-        parts[called] = part if called not in parts else parts[called].merge(part)
-    return Sketches(sketches.kind, sketches.classes, parts)
+        groups_by_name[called] = part if called not in groups_by_name else groups_by_name[called].merge(part)
+    return Sketches(sketches.kind, sketches.classes, groups_by_name)
 
 
 def _lens_names(lenses: Iterable[str], classes: tuple[Any, ...]) -> tuple[str, ...]:
     """The names of the lenses, with one lens per class."""
     by_class = [f"class:{name}" for name in classes]
     names = [name for lens in lenses for name in (by_class if lens == "classwise" else [lens])]
-    known = {"binary", "top_label", *by_class}
+    supported = {"binary", "top_label", *by_class}
     for lens in names:
-        if lens not in known and not lens.startswith("rank:"):
-            raise ArgumentError("lenses", f"{lens!r} is not supported for files", f"choose one of {sorted(known)}")
+        if lens not in supported and not lens.startswith("rank:"):
+            raise ArgumentError("lenses", f"{lens!r} is not supported for files", f"choose one of {sorted(supported)}")
     return tuple(dict.fromkeys(names))
 
 
@@ -180,13 +180,13 @@ def _add_batches(
     names, query = None, f"SELECT * FROM {columns}"  # noqa: S608 - quoted names
     if scores.group is not None:
         names, query = _number_groups(rows, scores.table, scores.group, columns)
-    places = {f"class:{name}": f"class:{place}" for place, name in enumerate(scores.classes)}
-    coded = tuple(places.get(lens, lens) for lens in lenses)
+    coded_names = {f"class:{name}": f"class:{place}" for place, name in enumerate(scores.classes)}
+    coded = tuple(coded_names.get(lens, lens) for lens in lenses)
     total: Sketches | None = None
     sums = None if names is None else GroupSums(len(names), coded, row_scores)
-    own = rows.connection.cursor()  # after an error the connection stays free to look for its cause
+    cursor = rows.connection.cursor()  # after an error the connection stays free to look for its cause
     try:
-        for batch in _read_ahead(batches(own.sql(query), BATCH_ROWS)):
+        for batch in _read_ahead(batches(cursor.sql(query), BATCH_ROWS)):
             if batch is None:
                 raise ProbabilityError("prob", "a probability, label or group is missing")
             label, *probs = batch[: 1 + len(scores.probs)]
@@ -201,7 +201,7 @@ def _add_batches(
                 sums.add(predictions, batch[-1])
                 show(sums.n)
     finally:
-        own.close()
+        cursor.close()
     if sums is not None and names is not None and sums.n:
         total = Sketches(kind, (), sums.parts(names))
     return None if total is None else total.renamed(scores.classes, dict(zip(coded, lenses, strict=True)))
@@ -216,12 +216,12 @@ def _number_groups(rows: Rows, table: str, group: Group, columns: str) -> tuple[
     values = f'SELECT DISTINCT "group" AS name FROM (SELECT {group.sql} AS "group" FROM {table})'  # noqa: S608
     coded = f"SELECT name, CAST(row_number() OVER () - 1 AS INTEGER) AS code FROM ({values}) WHERE name IS NOT NULL"  # noqa: S608
     rows.connection.execute(f"CREATE OR REPLACE TABLE {GROUPS} AS {coded}")  # a temporary one is hidden from a cursor
-    listed = f"SELECT name FROM {GROUPS} ORDER BY code"  # noqa: S608 - a constant
-    names = [row[0] for row in rows.connection.execute(listed).fetchall()]
+    names_query = f"SELECT name FROM {GROUPS} ORDER BY code"  # noqa: S608 - a constant
+    names = [row[0] for row in rows.connection.execute(names_query).fetchall()]
     if 0 < len(names) <= 1 << 16:
         if isinstance(names[0], str) and not rows.printed:
             # Parquet stores a column of few texts as a dictionary, each of which is then looked up once.
-            rows.connection.execute(f"CREATE TYPE {GROUPS}_names AS ENUM ({listed})")
+            rows.connection.execute(f"CREATE TYPE {GROUPS}_names AS ENUM ({names_query})")
             return names, f'SELECT * EXCLUDE ("group"), enum_code(TRY_CAST("group" AS {GROUPS}_names)) FROM {columns}'  # noqa: S608
         rows.connection.execute(f"ALTER TABLE {GROUPS} ALTER code TYPE USMALLINT")  # as `GroupSums` numbers them
     return names, f'SELECT r.* EXCLUDE ("group"), code FROM {columns} AS r LEFT JOIN {GROUPS} ON "group" = name'  # noqa: S608

@@ -52,21 +52,16 @@ def add_groups(rows: Rows, factors: tuple[Factor, ...]) -> tuple[Rows, Group | N
             rows = rows.add_column(name, factor.column, "VARCHAR", "by")
             value = quoted(name)
         else:
-            value = _group_name(rows, factor.column)
+            value = lossless(factor.column, rows.types[factor.column])
+            # As in `names_as_written`, two spellings of a whole number are one name.
+            if rows.printed and rows.types[factor.column] == "VARCHAR":
+                whole = f"regexp_replace({value}, {text(f'^{WHOLE}$')}, '\\1')"
+                query = f"SELECT count(DISTINCT {whole}) < count(DISTINCT {value}) FROM {rows.sql}"  # noqa: S608 - quoted names
+                (merges,) = rows.connection.execute(query).fetchall()[0]
+                value = whole if merges else value
         parts.append(f"{text(f'{factor.name}: ')} || CAST({value} AS VARCHAR)")
     comma = text(", ")
     return rows, Group(f"({f' || {comma} || '.join(parts)})", " x ".join(factor.name for factor in factors))
-
-
-def _group_name(rows: Rows, column: str) -> str:
-    """The name of a group of one column within a combination; as in `names_as_written`, two spellings of a whole number are one name."""
-    value = lossless(column, rows.types[column])
-    if not rows.printed or rows.types[column] != "VARCHAR":
-        return value
-    whole = f"regexp_replace({value}, {text(f'^{WHOLE}$')}, '\\1')"
-    query = f"SELECT count(DISTINCT {whole}) < count(DISTINCT {value}) FROM {rows.sql}"  # noqa: S608 - quoted names
-    (merges,) = rows.connection.execute(query).fetchall()[0]
-    return whole if merges else value
 
 
 def read_scores(
@@ -79,23 +74,23 @@ def read_scores(
     sampled: int | None,
 ) -> Scores:
     """Labels and probabilities as SQL expressions; the first labels of a text file, `sampled` of them or all, show what they are."""
-    named = prob if prob is None or isinstance(prob, str) else ",".join(prob)
-    label, names = find_columns(rows.names, Columns(label=label, prob=named, by=by), dashes="")
-    of_columns = class_names(names, prob if isinstance(prob, str) else "") if len(names) > 1 else None
-    if classes is not None and of_columns is not None:
-        if len(names) == 2 and [str(name) for name in classes] == [str(name) for name in reversed(of_columns)]:
-            names, of_columns = names[::-1], of_columns[::-1]
-        check_class_order(classes, of_columns)
+    pattern = prob if prob is None or isinstance(prob, str) else ",".join(prob)
+    label, names = find_columns(rows.names, Columns(label=label, prob=pattern, by=by), dashes="")
+    column_classes = class_names(names, prob if isinstance(prob, str) else "") if len(names) > 1 else None
+    if classes is not None and column_classes is not None:
+        if len(names) == 2 and [str(name) for name in classes] == [str(name) for name in reversed(column_classes)]:
+            names, column_classes = names[::-1], column_classes[::-1]
+        check_class_order(classes, column_classes)
     probs, types = _probabilities(rows, names)
     k = max(2, len(probs))
     label_sql, label_type = _label(rows, label, sampled)
     if classes is None and len(probs) == 1 and label_type == "VARCHAR":
         classes = _two_classes(rows, label, sampled)
-    labels = _class_labels(label_type, classes, of_columns, k)
+    labels = _class_labels(label_type, classes, column_classes, k)
     if len(labels) != k:
         raise ArgumentError("classes", f"has {len(labels)} names for {k} classes")
-    exact = SUM_TOLERANCE["float32" if "FLOAT" in types else "float64"]
-    tolerance = 1e-3 * rounding_of(k) if rows.printed else exact
+    rounding = SUM_TOLERANCE["float32" if "FLOAT" in types else "float64"]
+    tolerance = 1e-3 * rounding_of(k) if rows.printed else rounding
     code = label_code(label_sql, label_type, labels)
     number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
     return Scores(rows.sql, code, probs, group, labels, tolerance, number, label, tuple(names))
@@ -121,22 +116,24 @@ def _two_classes(rows: Rows, label: str, sampled: int | None) -> list[str] | Non
     limit = "" if sampled is None else f"LIMIT {sampled}"
     some = f"SELECT {quoted(label)} AS label FROM {rows.sql} {limit}"  # noqa: S608 - quoted
     query = f"SELECT DISTINCT label FROM ({some}) WHERE label IS NOT NULL"  # noqa: S608 - quoted
-    named = f"{query} AND NOT {NO_VALUE.format('label')} LIMIT 3"
-    seen = [row[0] for row in rows.connection.execute(named).fetchall()]
-    if len(seen) < 2:  # then such a text is the name of a class
-        seen = [row[0] for row in rows.connection.execute(f"{query} LIMIT 3").fetchall()]
-    if len(seen) == 1:  # the same names on a day without positives, so that days can be merged
-        seen += filter(None, [opposite_of(seen[0])])
-    place = positive_of(seen)
-    return None if place is None else [seen[1 - place], seen[place]]
+    named_labels = f"{query} AND NOT {NO_VALUE.format('label')} LIMIT 3"
+    labels = [row[0] for row in rows.connection.execute(named_labels).fetchall()]
+    if len(labels) < 2:  # then such a text is the name of a class
+        labels = [row[0] for row in rows.connection.execute(f"{query} LIMIT 3").fetchall()]
+    if len(labels) == 1:  # the same names on a day without positives, so that days can be merged
+        labels += filter(None, [opposite_of(labels[0])])
+    place = positive_of(labels)
+    return None if place is None else [labels[1 - place], labels[place]]
 
 
 def _class_labels(
-    label_type: str, classes: Sequence[Any] | None, of_columns: list[Any] | None, k: int
+    label_type: str, classes: Sequence[Any] | None, column_classes: list[Any] | None, k: int
 ) -> tuple[Any, ...]:
     """The classes of the option, or those that the columns are named after; 0, 1, ... if the labels are of a type that cannot match those names."""
     is_text = label_type == "VARCHAR" or label_type.startswith("ENUM")
-    names: list[Any] = list(range(k)) if classes is None and of_columns is None else list(classes or of_columns or ())
+    names: list[Any] = (
+        list(range(k)) if classes is None and column_classes is None else list(classes or column_classes or ())
+    )
     if label_type == "BOOLEAN" and as_booleans(names) is not None:
         return tuple(names)  # which label_code reads as booleans
     if classes is None and not is_text and any(isinstance(name, str) for name in names):
@@ -177,11 +174,11 @@ def _entries(rows: Rows, name: str) -> tuple[tuple[str, ...], set[str]]:
 
 def _is_absent(rows: Rows, scores: Scores) -> dict[str, str]:
     """The SQL condition for a missing value of each column."""
-    written = f"CAST({quoted(scores.name)} AS VARCHAR)"
+    printed = f"CAST({quoted(scores.name)} AS VARCHAR)"
     quoted_classes = ", ".join(text(str(name)) for name in scores.classes)
     conditions = {
         # A text such as NA is not missing if it is the name of a class.
-        scores.name: f"coalesce({NO_VALUE.format(written)} AND {written} NOT IN ({quoted_classes}), true)"
+        scores.name: f"coalesce({NO_VALUE.format(printed)} AND {printed} NOT IN ({quoted_classes}), true)"
     }
     for entry in scores.entries:
         column, number = quoted(entry.column), f"CAST({entry.sql} AS DOUBLE)"
@@ -190,8 +187,8 @@ def _is_absent(rows: Rows, scores: Scores) -> dict[str, str]:
             none = f"{NO_VALUE.format(column)} OR lower(trim({column})) = 'none'"
             none += f" OR ({number} IS NULL AND contains(lower({column}), 'n'))" if entry.is_in_list else ""
             absent = f"coalesce({none} OR coalesce(isnan({number}), false), true)"
-        known = conditions.get(entry.column)
-        conditions[entry.column] = absent if known is None else f"{known} OR {absent}"
+        condition = conditions.get(entry.column)
+        conditions[entry.column] = absent if condition is None else f"{condition} OR {absent}"
     if scores.group is not None:
         conditions[scores.group.name] = f"{scores.group.sql} IS NULL"
     return conditions
@@ -227,8 +224,8 @@ SKIP = "pass where to select the other rows"
 def locate_error(rows: Rows, scores: Scores) -> CalibrantError | None:
     """The error for the first invalid row, with its location."""
     file = "''" if rows.kind == "duckdb" else quoted(FILE)
-    written = [f"CAST({quoted(name)} AS VARCHAR)" for name in (scores.name, *scores.columns_read)]
-    location = f"{file} AS file, {rows.row_number} AS number, [{', '.join(written)}] AS written, "
+    printed = [f"CAST({quoted(name)} AS VARCHAR)" for name in (scores.name, *scores.columns_read)]
+    location = f"{file} AS file, {rows.row_number} AS number, [{', '.join(printed)}] AS written, "
     probs = ", ".join(f"p{place}" for place in range(len(scores.probs)))
     has_group = "true" if scores.group is None else '"group" IS NOT NULL'
     columns = f"file, number, written, label, [{probs}], {has_group}"
@@ -256,8 +253,8 @@ def locate_error(rows: Rows, scores: Scores) -> CalibrantError | None:
         is_name = label_text in map(str, scores.classes) or label_text.strip().lower() == "none"
         if is_missing_text(label_text) and not is_name:
             return _missing_error(rows, scores, where)
-        known = ", ".join(map(str, scores.classes[:10]))
-        problem = f"labels must be among the classes {known}; got {label_text[:40]!r}"
+        classes_text = ", ".join(map(str, scores.classes[:10]))
+        problem = f"labels must be among the classes {classes_text}; got {label_text[:40]!r}"
         return LabelError("label", problem, "pass classes", **where)
     problem = f"each row must sum to 1; got a sum of {sum(values):g}"
     return ProbabilityError("prob", problem, "rescale the rows first", **where)
@@ -268,11 +265,11 @@ def _missing_error(rows: Rows, scores: Scores, where: dict[str, Any]) -> Calibra
     missing = count_missing(rows, scores)
     assert missing is not None
     group = "" if scores.group is None else scores.group.name
-    kinds: dict[str, Any] = {scores.name: (LabelError, "label"), group: (GroupError, "by")}
+    error_of: dict[str, Any] = {scores.name: (LabelError, "label"), group: (GroupError, "by")}
     first = next(iter(missing.columns))
-    kind, argument = kinds.get(first, (ProbabilityError, "prob"))
+    kind, argument = error_of.get(first, (ProbabilityError, "prob"))
     count = sum(missing.columns.values())
-    listed = ", ".join(f"{name} {number:,}" for name, number in list(missing.columns.items())[:8])
-    problem = missing_values(count) + (f" ({listed})" if len(missing.columns) > 1 else f" in column {first!r}")
+    counts = ", ".join(f"{name} {number:,}" for name, number in list(missing.columns.items())[:8])
+    problem = missing_values(count) + (f" ({counts})" if len(missing.columns) > 1 else f" in column {first!r}")
     error: CalibrantError = kind(argument, problem, DROP, count=count, **where)
     return error

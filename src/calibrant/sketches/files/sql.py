@@ -69,31 +69,31 @@ def bad_rows(scores: Scores) -> str:
     """The SQL condition for invalid rows."""
     names = [f"p{place}" for place in range(len(scores.probs))]
     # A missing value compares as NULL and NaN as larger than any number, so the condition is the negation of a valid row.
-    parts = [f"NOT coalesce({name} BETWEEN 0 AND 1, false)" for name in names]
-    parts.append(f"NOT coalesce(label BETWEEN 0 AND {scores.k - 1}, false)")
+    conditions = [f"NOT coalesce({name} BETWEEN 0 AND 1, false)" for name in names]
+    conditions.append(f"NOT coalesce(label BETWEEN 0 AND {scores.k - 1}, false)")
     if len(names) > 1:
-        parts.append(f"abs({' + '.join(names)} - 1) > {scores.tolerance!r}")
+        conditions.append(f"abs({' + '.join(names)} - 1) > {scores.tolerance!r}")
     if scores.group is not None:
-        parts.append('"group" IS NULL')
-    return " OR ".join(parts)
+        conditions.append('"group" IS NULL')
+    return " OR ".join(conditions)
 
 
 def label_code(name: str, kind: str, classes: tuple[Any, ...]) -> str:
     """The index of a label, given as SQL, among the classes; NULL if it is unknown."""
     if kind == "BOOLEAN":
-        places = {value: place for place, value in enumerate(as_booleans(classes) or classes)}
-        truth, untruth = (places.get(value, "NULL") for value in (True, False))
+        code_of = {value: place for place, value in enumerate(as_booleans(classes) or classes)}
+        truth, untruth = (code_of.get(value, "NULL") for value in (True, False))
         return f"CASE WHEN {name} THEN {truth} WHEN NOT {name} THEN {untruth} END"
     if any(isinstance(value, str) for value in classes):
         quote = "'"
-        named = [f"'{str(value).replace(quote, quote * 2)}'" for value in classes]
+        literals = [f"'{str(value).replace(quote, quote * 2)}'" for value in classes]
         name = f"CAST({name} AS VARCHAR)"
     elif list(classes) == list(range(len(classes))):
         # A cast rounds, but 0.7 is not a class.
-        whole = "true" if "INT" in kind else f"{name} = round({name})"
+        is_whole = "true" if "INT" in kind else f"{name} = round({name})"
         number = "UTINYINT" if len(classes) <= 256 else "INTEGER"
-        return f"CASE WHEN {whole} THEN TRY_CAST({name} AS {number}) END"
+        return f"CASE WHEN {is_whole} THEN TRY_CAST({name} AS {number}) END"
     else:
-        named = [repr(float(value)) for value in classes]
-    pairs = " ".join(f"WHEN {name} = {value} THEN {place}" for place, value in enumerate(named))
+        literals = [repr(float(value)) for value in classes]
+    pairs = " ".join(f"WHEN {name} = {value} THEN {place}" for place, value in enumerate(literals))
     return f"CASE {pairs} END"

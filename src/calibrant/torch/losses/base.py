@@ -41,7 +41,7 @@ documents_loss = documents_keywords(table=PARAMETERS, sections=SECTIONS)
 documents_batch_loss = documents_keywords(table=BATCH_PARAMETERS, sections=BATCH_SECTIONS)
 
 
-def _once(compute: Callable[[Any], Tensor]) -> Any:
+def _cached_tensor(compute: Callable[[Any], Tensor]) -> Any:
     """A property that is computed once; unlike functools.cached_property, torch.compile can trace it."""
     name = compute.__name__
 
@@ -80,28 +80,28 @@ class Rows:
     input_dtype: torch.dtype
     cache: dict[str, Tensor] = field(default_factory=dict, repr=False)
 
-    @_once
+    @_cached_tensor
     def shut(self) -> Tensor:
         """(M, K): masked classes, those with a logit at the lower clip; they get no smoothing and no penalty."""
         return self.logits <= lowest(self.logits)
 
-    @_once
+    @_cached_tensor
     def log_probs(self) -> Tensor:
         return F.log_softmax(self.logits, 1).clamp(min=LEAST_LOG)
 
-    @_once
+    @_cached_tensor
     def probs(self) -> Tensor:
         return F.softmax(self.logits, 1)
 
-    @_once
+    @_cached_tensor
     def targets(self) -> Tensor:
         """(M, K): one-hot rows, or soft targets."""
         if self.shares is not None:
             return self.shares
         assert self.labels is not None
-        return self._marked(self.labels).to(self.logits.dtype)
+        return self._is_class(self.labels).to(self.logits.dtype)
 
-    @_once
+    @_cached_tensor
     def row_weight(self) -> Tensor:
         if self.class_weight is None:
             weight = self.logits.new_ones(len(self.logits))
@@ -109,33 +109,33 @@ class Rows:
             weight = self.targets @ self.class_weight
         return weight if self.counted is None else weight * self.counted
 
-    @_once
+    @_cached_tensor
     def number(self) -> Tensor:
         """Number of rows that are used."""
         return self.logits.new_tensor(len(self.logits)) if self.counted is None else self.counted.sum()
 
-    @_once
+    @_cached_tensor
     def total(self) -> Tensor:
         return self.row_weight.sum()
 
-    @_once
+    @_cached_tensor
     def share(self) -> Tensor:
         """Weight of each row, normalized to sum 1; 0 where no row has weight."""
         return self.row_weight / torch.where(self.total > 0, self.total, 1.0)
 
-    @_once
+    @_cached_tensor
     def entropy(self) -> Tensor:
         return -(self.probs * self.log_probs).sum(1)
 
-    @_once
+    @_cached_tensor
     def log_others(self) -> Tensor:
         """(M, K): ln(1 - p), accurate also where p is close to 1: for the largest class by summing the others."""
-        top = self._marked(self.logits.argmax(1))
+        top = self._is_class(self.logits.argmax(1))
         others = self.log_probs.masked_fill(top, -math.inf).logsumexp(1, keepdim=True)
         plain = torch.log1p(-self.probs.masked_fill(top, 0.0))
         return torch.where(top, others, plain).clamp(min=LEAST_LOG)
 
-    def _marked(self, labels: Tensor) -> Tensor:
+    def _is_class(self, labels: Tensor) -> Tensor:
         """(M, K): true at the class of each row."""
         return labels[:, None] == torch.arange(self.logits.shape[1], device=labels.device)
 
@@ -223,15 +223,15 @@ def loss(*, batch: bool = False, double: bool = False) -> Callable[[Callable[...
             **options: Any,
         ) -> Tensor:
             check_input(input)
-            wide = input.dtype == torch.float64 or (double and input.device.type != "mps")
+            is_double = input.dtype == torch.float64 or (double and input.device.type != "mps")
             with torch.autocast(device_type=input.device.type, enabled=False):
-                dtype = torch.float64 if wide else torch.float32
+                dtype = torch.float64 if is_double else torch.float32
                 rows = gather_rows(input, target, weight, ignore_index, reduction, formula.__name__, dtype)
                 return formula(rows, **options).to(torch.promote_types(input.dtype, torch.float32))
 
         shared = list(inspect.signature(compute, follow_wrapped=False).parameters.values())[:-1]
-        own = list(inspect.signature(formula).parameters.values())[1:]
-        compute.__signature__ = inspect.Signature([*shared[:2], *own, *shared[2:]], return_annotation=Tensor)  # type: ignore[attr-defined]
+        parameters = list(inspect.signature(formula).parameters.values())[1:]
+        compute.__signature__ = inspect.Signature([*shared[:2], *parameters, *shared[2:]], return_annotation=Tensor)  # type: ignore[attr-defined]
         return (documents_batch_loss if batch else documents_loss)(compute)
 
     return decorate
@@ -256,24 +256,24 @@ def gather_rows(
     factor = None if factor is None else factor.to(logits)
     labels, shares = None, None
     if soft:
-        shares, wrong = target.movedim(1, -1).reshape(-1, classes).to(dtype), wrong_shares(target)
+        shares, is_wrong = target.movedim(1, -1).reshape(-1, classes).to(dtype), wrong_shares(target)
         counted = None if factor is None else shares @ factor > 0
     else:
-        labels, wrong, counted = _classes_of(target, classes, ignore_index, factor)
+        labels, is_wrong, counted = _classes_of(target, classes, ignore_index, factor)
     form = (input.shape[:1] + input.shape[2:], reduction, name, input.dtype)
-    problems = _read(wrong, factor, counted)
+    problems = _read_problems(is_wrong, factor, counted)
     if problems is None:
         # Values cannot be read, so nothing can be raised: invalid input makes the loss NaN.
-        wrong = wrong.reshape(-1)
+        is_wrong = is_wrong.reshape(-1)
         if factor is not None:
-            wrong = wrong | ~_fine(factor).all()
+            is_wrong = is_wrong | ~_fine(factor).all()
         if counted is not None:
-            counted = counted | wrong
+            counted = counted | is_wrong
             logits = torch.where(counted[:, None], logits, 0.0)
-        logits = torch.where(wrong[:, None], math.nan, logits)
+        logits = torch.where(is_wrong[:, None], math.nan, logits)
         return Rows(logits, labels, shares, factor, None, counted, *form)
     if problems & WRONG_TARGET:
-        raise share_error(target, wrong) if soft else label_error(target, wrong, classes, ignore_index)
+        raise share_error(target, is_wrong) if soft else label_error(target, is_wrong, classes, ignore_index)
     if problems & WRONG_WEIGHT:
         raise WeightError("weight", "must be finite and not negative in the precision of the logits")
     if counted is None or not problems & LEFT_OUT:
@@ -287,20 +287,20 @@ def _classes_of(target: Tensor, classes: int, ignored: int, factor: Tensor | Non
     """(M,) each: class indices, 0 where invalid or ignored; mask of invalid ones; mask of the rows that are used."""
     labels = target.reshape(-1).long()
     counted = labels != ignored
-    wrong = counted & ((labels < 0) | (labels >= classes))
-    labels = torch.where(counted & ~wrong, labels, 0)
-    return labels, wrong, counted if factor is None else counted & (factor[labels] > 0)
+    is_wrong = counted & ((labels < 0) | (labels >= classes))
+    labels = torch.where(counted & ~is_wrong, labels, 0)
+    return labels, is_wrong, counted if factor is None else counted & (factor[labels] > 0)
 
 
 def _fine(factor: Tensor) -> Tensor:
     return factor.isfinite() & (factor >= 0)
 
 
-def _read(wrong: Tensor, factor: Tensor | None, counted: Tensor | None) -> int | None:
+def _read_problems(is_wrong: Tensor, factor: Tensor | None, counted: Tensor | None) -> int | None:
     """The problems found, as bits, in one read of the values; None under torch.compile and vmap, where they cannot be read."""
     if torch.compiler.is_compiling():
         return None
-    problems = wrong.any() * WRONG_TARGET
+    problems = is_wrong.any() * WRONG_TARGET
     if factor is not None:
         problems = problems + ~_fine(factor).all() * WRONG_WEIGHT
     if counted is not None:
@@ -347,9 +347,9 @@ def check_input(input: Tensor) -> None:
 def check_form(input: Tensor, target: Tensor) -> bool:
     """Check type and shape of the target; return whether it is soft."""
     if not isinstance(target, Tensor) or target.dtype == torch.bool or target.is_complex():
-        got = f"a {_kind(target)} tensor" if isinstance(target, Tensor) else type(target).__name__
+        description = f"a {_kind(target)} tensor" if isinstance(target, Tensor) else type(target).__name__
         raise InputTypeError(
-            "target", f"must be a tensor of class indices or class probabilities; got {got}", "call .long()"
+            "target", f"must be a tensor of class indices or class probabilities; got {description}", "call .long()"
         )
     if target.is_floating_point():
         if target.shape != input.shape:
@@ -369,9 +369,9 @@ def check_form(input: Tensor, target: Tensor) -> bool:
     return False
 
 
-def label_error(target: Tensor, wrong: Tensor, classes: int, ignore_index: int) -> LabelError:
+def label_error(target: Tensor, is_wrong: Tensor, classes: int, ignore_index: int) -> LabelError:
     """The error for the first row whose class index is out of range."""
-    place = wrong.reshape(target.shape).nonzero()[0].tolist()
+    place = is_wrong.reshape(target.shape).nonzero()[0].tolist()
     return LabelError(
         "target",
         f"must be from 0 to {classes - 1}; got {int(target[tuple(place)])} at position {place}",
@@ -386,9 +386,9 @@ def wrong_shares(target: Tensor) -> Tensor:
     return ~((target >= 0) & (target <= 1 + slack)).all(1) | ~((_sums(target) - 1).abs() <= slack)
 
 
-def share_error(target: Tensor, wrong: Tensor) -> ProbabilityError:
+def share_error(target: Tensor, is_wrong: Tensor) -> ProbabilityError:
     """The error for the first soft target that is not a distribution."""
-    place = wrong.nonzero()[0].tolist()
+    place = is_wrong.nonzero()[0].tolist()
     total = float(_sums(target)[tuple(place)])
     return ProbabilityError(
         "target",
@@ -402,8 +402,8 @@ def check_weight(weight: Tensor | None, classes: int) -> Tensor | None:
     if weight is None:
         return None
     if not isinstance(weight, Tensor) or weight.shape != (classes,):
-        got = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
-        raise WeightError("weight", f"must be a tensor with one number for each of {classes} classes; got {got}")
+        form = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
+        raise WeightError("weight", f"must be a tensor with one number for each of {classes} classes; got {form}")
     return weight
 
 

@@ -153,8 +153,8 @@ def dece_loss(rows: Rows, *, bins: int = 15, rank_sharpness: float = 100.0, bin_
     sharp = check_number(rank_sharpness, "rank_sharpness", above=True)
     width = check_number(bin_temperature, "bin_temperature", above=True)
     # 2 minus the soft rank of the true class, at least 0; other classes count by a sigmoid of their lead.
-    own = rows.probs.gather(1, rows.right_labels()[:, None])
-    ahead = torch.sigmoid(sharp * (rows.probs - own)).sum(1)
+    label_probs = rows.probs.gather(1, rows.right_labels()[:, None])
+    ahead = torch.sigmoid(sharp * (rows.probs - label_probs)).sum(1)
     right = torch.relu(1.5 - ahead)
     score = rows.probs.gather(1, rows.logits.argmax(1, keepdim=True))[:, 0]
     # The paper's logits, (j p - j (j - 1) / 2M) / tau, with the square completed, which is accurate in single precision.

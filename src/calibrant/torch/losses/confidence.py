@@ -153,23 +153,21 @@ def avuc_loss(rows: Rows, *, threshold: float | None = None) -> Tensor:
     >>> round(avuc_loss(logits, torch.tensor([0, 1])).item(), 4)
     0.0
     """
-    given = None if threshold is None else check_number(threshold, "threshold")
-    right = rows.logits.argmax(1) == rows.right_labels()
+    given_threshold = None if threshold is None else check_number(threshold, "threshold")
+    is_correct = rows.logits.argmax(1) == rows.right_labels()
     entropy = rows.entropy.detach()
-    certain = entropy <= (_middle(entropy, right, rows.share) if given is None else given)
+    if given_threshold is None:
+        # Midpoint of the means over correct and over wrong rows; the overall mean where one kind is missing.
+        weights = [rows.share * is_correct, rows.share * ~is_correct]
+        means = [(weight * entropy).sum() / weight.sum().clamp(min=COUNT) for weight in weights]
+        has_both = (weights[0].sum() > 0) & (weights[1].sum() > 0)
+        certain = entropy <= torch.where(has_both, (means[0] + means[1]) / 2, (rows.share * entropy).sum())
+    else:
+        certain = entropy <= given_threshold
     confidence = rows.probs.amax(1)
     # 1 - confidence from the sum of the other probabilities: the direct difference loses precision near confidence 1.
     rest = rows.log_others.amin(1).exp()
     doubt = torch.tanh(rows.entropy)
-    count = rows.row_weight * torch.where(right, confidence, rest) * torch.where(certain, 1 - doubt, doubt)
-    good, bad = ((count * kind).sum() for kind in (right == certain, right != certain))
+    count = rows.row_weight * torch.where(is_correct, confidence, rest) * torch.where(certain, 1 - doubt, doubt)
+    good, bad = ((count * kind).sum() for kind in (is_correct == certain, is_correct != certain))
     return rows.whole(torch.log1p(bad / (good + COUNT)))
-
-
-def _middle(values: Tensor, right: Tensor, share: Tensor) -> Tensor:
-    """Midpoint of the means over correct and over wrong rows; the overall mean where one kind is missing."""
-    weights = [share * right, share * ~right]
-    totals = [part.sum() for part in weights]
-    means = [(part * values).sum() / total.clamp(min=COUNT) for part, total in zip(weights, totals, strict=True)]
-    both = (totals[0] > 0) & (totals[1] > 0)
-    return torch.where(both, (means[0] + means[1]) / 2, (share * values).sum())

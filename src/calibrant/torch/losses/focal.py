@@ -166,8 +166,8 @@ def dual_focal_loss(rows: Rows, *, gamma: float = 5.0) -> Tensor:
     0.202832
     """
     power = check_number(gamma, "gamma")
-    own = rows.probs.gather(1, rows.right_labels()[:, None])
-    below = torch.where(rows.probs < own, rows.probs, 0.0).amax(1)
+    label_probs = rows.probs.gather(1, rows.right_labels()[:, None])
+    below = torch.where(rows.probs < label_probs, rows.probs, 0.0).amax(1)
     base = rows.expect(rows.log_others).exp() + below
     # Through the logarithm, so that an exponent below 1 has a finite gradient where the base vanishes.
     factor = torch.exp(power * base.clamp(min=torch.finfo(base.dtype).tiny).log())

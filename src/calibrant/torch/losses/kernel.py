@@ -146,12 +146,12 @@ def weighted_mmce_loss(
     score, outcome = rows.seen(lens)
     # Weights of mean 1, so that with normalisation="code" too only their ratios matter.
     row_weight = rows.share * rows.number
-    right, wrong = row_weight * outcome, row_weight * (1 - outcome)
-    both = (right.sum() > 0) & (wrong.sum() > 0)
+    correct_weight, wrong_weight = row_weight * outcome, row_weight * (1 - outcome)
+    has_both = (correct_weight.sum() > 0) & (wrong_weight.sum() > 0)
     power = 1 if normalisation == "paper" else 2
-    numbers = [torch.where(both, part.sum(), 1.0) ** power for part in (right, wrong)]
+    numbers = [torch.where(has_both, weight.sum(), 1.0) ** power for weight in (correct_weight, wrong_weight)]
     # A product instead of a selection, so that NaN propagates.
-    residual = both * (right * (1 - score) / numbers[0] - wrong * score / numbers[1])
+    residual = has_both * (correct_weight * (1 - score) / numbers[0] - wrong_weight * score / numbers[1])
     value = _pair_sum(score, residual, width)
     return rows.whole(value if squared else safe_power(value, 0.5))
 
@@ -272,8 +272,8 @@ def kde_ece_loss(
     if lens == "canonical":
         probs, score, outcome = rows.probs, rows.probs, rows.targets
     elif lens in ("auto", "binary", "top_label"):
-        seen, hit = rows.seen(lens)
-        probs, score, outcome = torch.stack([1 - seen, seen], 1), seen[:, None], hit[:, None]
+        seen, correct = rows.seen(lens)
+        probs, score, outcome = torch.stack([1 - seen, seen], 1), seen[:, None], correct[:, None]
     else:
         raise LensError("lens", f"must be 'canonical', 'top_label', 'binary' or 'auto'; got {lens!r}")
     if len(probs) < 2:
@@ -306,13 +306,13 @@ def _checkpoint_tile(work: Callable[[int, int], Tensor], start: int, stop: int) 
 
 def kernel_means(log_kernel: LogKernel, outcome: Tensor, share: Tensor) -> Tensor:
     """(M, J): kernel-weighted mean outcome at each row."""
-    both = torch.cat([share[:, None], share[:, None] * outcome], 1)
+    columns = torch.cat([share[:, None], share[:, None] * outcome], 1)
 
     def work(start: int, stop: int) -> Tensor:
         logs = log_kernel(start, stop)
         # Scaled so that the largest kernel value of each row is 1; the factor cancels, and is finite for a row without neighbours.
         top = logs.detach().amax(1, keepdim=True).clamp(min=torch.finfo(logs.dtype).min)
-        sums = torch.exp(logs - top) @ both
+        sums = torch.exp(logs - top) @ columns
         return sums[:, 1:] / sums[:, :1].clamp(min=torch.finfo(sums.dtype).tiny)
 
     return compute_tiles(work, len(share))

@@ -157,9 +157,9 @@ def _solve_multipliers(features: Tensor, aims: Tensor) -> Tensor:
         bend = torch.einsum("ck,cki,ckj->cij", weight, features, features)
         bend = bend + 1e-14 * torch.eye(aims.shape[1], dtype=bend.dtype)
         step = -torch.linalg.solve(bend, slope[:, :, None])[:, :, 0]
-        now, size = height(multipliers), torch.ones(len(aims), 1, dtype=aims.dtype)
+        value, size = height(multipliers), torch.ones(len(aims), 1, dtype=aims.dtype)
         for _ in range(HALVINGS):
-            worse = ~(height(multipliers + size * step) <= now + EXACT)
+            worse = ~(height(multipliers + size * step) <= value + EXACT)
             if not bool(worse.any()):
                 break
             size = torch.where(worse[:, None], size / 2, size)

@@ -65,8 +65,8 @@ class MixedBatch:
             Both targets as class probabilities, weighted by their shares.
         """
         count = check_whole(classes, "classes", 2)
-        own, other = (_shares(part, count) for part in (self.target, self.other))
-        return self.share * own + (1 - self.share) * other
+        target_shares, other_shares = (_shares(labels, count) for labels in (self.target, self.other))
+        return self.share * target_shares + (1 - self.share) * other_shares
 
     def __repr__(self) -> str:
         return f"MixedBatch({len(self.input)} rows of shape {tuple(self.input.shape[1:])}, share {self.share:.4f})"
@@ -126,9 +126,9 @@ def mixup(
     """
     power = check_number(alpha, "alpha", above=True)
     _check_batch(input, target, 1)
-    draw = _generator(rng)
-    share = float(draw.beta(power, power))
-    order = torch.from_numpy(draw.permutation(len(input))).to(input.device)
+    generator = _generator(rng)
+    share = float(generator.beta(power, power))
+    order = torch.from_numpy(generator.permutation(len(input))).to(input.device)
     return MixedBatch(share * input + (1 - share) * input[order], target, target[order], share)
 
 
@@ -180,20 +180,20 @@ def cutmix(
     """
     power = check_number(alpha, "alpha", above=True)
     _check_batch(input, target, 3)
-    draw = _generator(rng)
-    side = math.sqrt(1 - float(draw.beta(power, power)))
-    order = torch.from_numpy(draw.permutation(len(input))).to(input.device)
+    generator = _generator(rng)
+    side = math.sqrt(1 - float(generator.beta(power, power)))
+    order = torch.from_numpy(generator.permutation(len(input))).to(input.device)
     height, width = input.shape[-2:]
-    rows, columns = _span(draw, height, side), _span(draw, width, side)
+    rows, columns = _span(generator, height, side), _span(generator, width, side)
     mixed = input.clone()
     mixed[..., rows, columns] = input[order][..., rows, columns]
     pasted = (rows.stop - rows.start) * (columns.stop - columns.start) / max(height * width, 1)
     return MixedBatch(mixed, target, target[order], 1 - pasted)
 
 
-def _span(draw: np.random.Generator, length: int, side: float) -> slice:
+def _span(generator: np.random.Generator, length: int, side: float) -> slice:
     """A slice of the given share of a length around a random centre, clipped at the ends."""
-    centre, half = int(draw.integers(0, max(length, 1))), int(length * side) // 2
+    centre, half = int(generator.integers(0, max(length, 1))), int(length * side) // 2
     return slice(max(centre - half, 0), min(centre + half, length))
 
 

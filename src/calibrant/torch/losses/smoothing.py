@@ -70,23 +70,23 @@ def label_smoothing_loss(rows: Rows, *, smoothing: float = 0.1, spread: Literal[
             "smoothing", f"must leave the true class a probability of at least {1 / classes:.3g}; got {smoothing!r}"
         )
     count = classes - rows.shut.sum(1, dtype=rows.logits.dtype)
-    moved = amount * (count / (count - 1).clamp(min=1) if others else torch.ones_like(count))
-    moved = torch.where(count > 1, moved, 0.0).clamp(max=1)
+    moved_share = amount * (count / (count - 1).clamp(min=1) if others else torch.ones_like(count))
+    moved_share = torch.where(count > 1, moved_share, 0.0).clamp(max=1)
     # Where no class is masked, computed as in torch, for results equal to the last bit.
-    whole = amount * (classes / (classes - 1) if others else 1)
+    total_share = amount * (classes / (classes - 1) if others else 1)
     open_to_all = count == classes
-    own_share = torch.where(open_to_all, 1 - whole, 1 - moved)
-    each_share = torch.where(open_to_all, whole / classes, moved / count.clamp(min=1))
+    own_share = torch.where(open_to_all, 1 - total_share, 1 - moved_share)
+    each_share = torch.where(open_to_all, total_share / classes, moved_share / count.clamp(min=1))
     # The weighted cross-entropy against the smoothed targets, in the order of operations of torch.
     log_probs, weight = F.log_softmax(rows.logits, 1), rows.class_weight
     if rows.labels is None:
         targets = rows.targets * own_share[:, None] + each_share[:, None].masked_fill(rows.shut, 0.0)
         product = log_probs * targets
         return rows.reduce(-(product if weight is None else product * weight).sum(1))
-    own = F.nll_loss(log_probs, rows.labels, weight=weight, reduction="none")
+    label_loss = F.nll_loss(log_probs, rows.labels, weight=weight, reduction="none")
     open_logs = log_probs.masked_fill(rows.shut, 0.0)
     each = (open_logs if weight is None else open_logs * weight).sum(1)
-    return rows.reduce(own_share * own - each * each_share)
+    return rows.reduce(own_share * label_loss - each * each_share)
 
 
 @loss()
