@@ -40,6 +40,7 @@ _ELSEWHERE = {
     "CalibratedClassifierCV": "sklearn.CalibratedModel",
     "CalibrationDisplay": "sklearn.ReliabilityDisplay",
     "METHODS": "recalibration.methods.METHODS",
+    "compare_reports": "report",
 }
 
 _load, _, __all__ = attach_stub(__name__, __file__)
