@@ -143,17 +143,10 @@ SECTIONS: dict[str, list[Entry]] = {
     ],
     "Several diagrams": [
         Entry(
-            "before_after",
-            "Before and after recalibration",
-            "The same rows, before and after temperature scaling: the points move to the diagonal, and the strip shows that the "
-            "confidence has decreased.",
-            'axes = cal.figures.reliability_panels(y, {"before": p, "after": q}, bins=10, metrics=("ece",)).plot()',
-        ),
-        Entry(
             "overlay",
             "Several models in one diagram",
-            "Distinguished by color, marker and dashes, so that the figure can be printed in black and white.",
-            'axes = cal.figures.reliability_panels(y, models, bins=8, metrics=("ece",)).plot(layout="overlay")',
+            "A mapping of names, such as before and after recalibration. Distinguished by color, marker and dashes, so that the figure can be printed in black and white.",
+            'ax = cal.reliability_diagram(y, models, bins=8, metrics=("ece",)).plot()',
         ),
         Entry(
             "classwise",

@@ -51,7 +51,7 @@ def test_models_over_each_other_are_those_of_the_library(browser: Browser, model
         page.run("calibrantReport.ready")
         shown = page.run(DRAWN)
         for place, scores in enumerate(MODELS.values()):
-            curve = cal.reliability_diagram(LABEL, scores, kind="isotonic", uncertainty=None).curve
+            curve = cal.reliability_diagram(LABEL, scores, kind="isotonic", uncertainty=None)["model"].curve
             points = [point for point in shown["lines"] if point["place"] == place]
             at = np.array([[point["x"], point["y"]] for point in points])
             np.testing.assert_allclose(np.interp(at[:, 0], curve.x, curve.y), at[:, 1], atol=0.02)
