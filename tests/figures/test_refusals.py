@@ -18,7 +18,7 @@ Y, P = EVENT.y_true, EVENT.y_prob
 MANY = cal.inference.make_calibrated(200, distribution=[0.3] * 6, classes=6, rng=5)
 K, Q = MANY.y_true, MANY.y_prob
 TREE = {"animal": {"pet": [0, 1], "wild": [2]}, "thing": {"car": [3, 4], "ship": [5]}}
-NO_WILD, WILD = (K[K != 2], Q[K != 2]), {"hierarchy": TREE, "level": 2, "given": "wild"}
+NO_WILD, WILD = (K[K != 2], Q[K != 2]), {"hierarchy": TREE, "depth": 2, "given": "wild"}
 SOFT = cal.Predictions(np.full((2, 6), 1 / 6), Q[:2], soft=True)
 CONFIDENCE = cal.Predictions([0, 1], [0.6, 0.7], input="confidence")
 SKETCH = cal.Sketch.of(Y, P)
@@ -74,7 +74,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (topk, (SKETCH,), {}, errors.InputTypeError, "y_true"),
     (topk, (CONFIDENCE,), {}, errors.InputTypeError, "y_prob"),
     (topk(K, Q).plot, (Figure().subplots(2),), {}, errors.ArgumentError, "ax"),
-    (groups, (K, Q), {"hierarchy": TREE, "level": 3}, errors.ArgumentError, "level"),
+    (groups, (K, Q), {"hierarchy": TREE, "depth": 3}, errors.ArgumentError, "depth"),
     (groups, (K, Q), {"hierarchy": {"a": [0, 1], "b": [2]}}, errors.LensError, "lens"),
     (groups, (K, Q), {"hierarchy": {}}, errors.LensError, "lens"),
     (groups, (K, Q), {"hierarchy": TREE, "metric": "nothing"}, errors.UnknownMetricError, "metric"),

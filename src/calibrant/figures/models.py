@@ -40,7 +40,7 @@ def read_models(y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_
         )
     if models is y_true and any(isinstance(source, (View, VectorView, Summary)) for source in models.values()):
         return {str(name): resolve(source) for name, source in models.items()}
-    parts = paired_models(y_true, y_prob, sample_weight, pos_label, argument="y_prob")
+    parts = paired_models(y_true, y_prob, sample_weight, pos_label)
     return {name: as_predictions(part) for name, part in parts.items()}
 
 

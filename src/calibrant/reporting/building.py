@@ -416,7 +416,7 @@ def report(
         for argument, value in {"purpose": purpose, "features": features}.items():
             if value is not None:
                 raise ArgumentError(argument, "is for one model", "report on each by itself")
-        return build_models(paired_models(y_true, y_prob, sample_weight, pos_label, argument="y_prob"), settings, {})
+        return build_models(paired_models(y_true, y_prob, sample_weight, pos_label), settings, {})
     data: Predictions | Sketch | Sketches
     if isinstance(y_true, (Sketch, Sketches)):
         resolve(y_true, y_prob, sample_weight, pos_label)
