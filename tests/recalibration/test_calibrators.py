@@ -246,7 +246,9 @@ def test_the_test_of_a_prior_knows_weights_by_their_shape_alone():
     assert prior_shift_em(p, 0.45, sample_weight=weight).likelihood_ratio == pytest.approx(2 * gain / (share @ share))
     assert prior_shift_em(p, 0.45, counts=np.full(300, 3)).likelihood_ratio == pytest.approx(3 * plain.likelihood_ratio)
     some = np.where(np.arange(300) < 200, weight, 0)
-    assert prior_shift_em(p, 0.45, some).pvalue == pytest.approx(prior_shift_em(p[:200], 0.45, weight[:200]).pvalue)
+    assert prior_shift_em(p, 0.45, sample_weight=some).pvalue == pytest.approx(
+        prior_shift_em(p[:200], 0.45, sample_weight=weight[:200]).pvalue
+    )
 
 
 def test_offset():

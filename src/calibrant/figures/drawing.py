@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -101,9 +101,9 @@ def draw_reliability(
         if strip and kind == "smooth" and model.curve is not None:
             draw_density(ax, look.color, clip(model.curve.x, limits), model.curve.density)
         elif strip:
-            label = "weight" if table.weight_kind == "importance" else "rows"
+            unit = "weight" if table.weight_kind == "importance" else "rows"
             edges = clip(table.left, limits), clip(table.right, limits)
-            draw_histogram(ax, look.color, edges, table.weight, label)
+            draw_histogram(ax, look.color, edges, table.weight, unit)
         if several:
             facts = ", ".join(_metric_lines(model))
             label = look.named(facts) if facts else look.label
@@ -212,7 +212,7 @@ def _draw_curve(diagram: ModelReliability, ax: Any, limits: Limits, look: Series
     ax.plot(x, y, zorder=3, gid="curve", **{**single_point(x), **look.line})
 
 
-_PAINTERS = {
+_PAINTERS: dict[str, Callable[..., None]] = {
     "bins": _draw_line,
     "bars": _draw_bars,
     "roof": partial(_draw_bars, roof=True),
