@@ -49,7 +49,7 @@ def test_names_of_classes_decision_functions_and_ten_folds() -> None:
     assert list(preds.classes) == ["no", "yes"]
     expected = cross_val_predict(LinearSVC(), X, names, cv=10, method="decision_function")
     assert preds.probs == pytest.approx(1 / (1 + np.exp(-expected)))
-    assert list(evaluate_folds(preds, "brier")["brier"].folds)[8:] == ["fold 09", "fold 10"]
+    assert list(evaluate_folds(preds, metrics="brier")["brier"].folds)[8:] == ["fold 09", "fold 10"]
 
 
 def test_splitters_weights_and_rows_without_a_fold() -> None:
@@ -81,12 +81,12 @@ def test_folds_that_cannot_be_pooled_are_refused() -> None:
     with raises(GroupError, "predictions"):
         evaluate_folds(cal.Predictions(Y, np.full(400, 0.5)))
     with raises(ArgumentError, "metric"):
-        evaluate_folds(cross_val_predictions(GaussianNB(), X, Y), "brier")["ece"]
+        evaluate_folds(cross_val_predictions(GaussianNB(), X, Y), metrics="brier")["ece"]
 
 
 def test_values_over_folds_are_those_of_the_folds() -> None:
     preds = cross_val_predictions(GaussianNB(), X, Y, cv=4)
-    found = evaluate_folds(preds, ["brier", "ece", "cox_slope"])
+    found = evaluate_folds(preds, metrics=["brier", "ece", "cox_slope"])
     for row in found.rows:
         metric = cal.catalogue[row.metric]
         values = [metric(preds.take(preds.groups == place)) for place in range(4)]
@@ -102,7 +102,7 @@ def test_a_metric_that_is_undefined_in_a_fold_is_left_out_there() -> None:
     y = np.array([0, 1] * 20 + [0] * 20)
     p = np.linspace(0.1, 0.9, 60)
     preds = cal.Predictions(y, p, groups=np.repeat(["a", "b", "c"], 20))
-    row = evaluate_folds(preds, "cox_slope")["cox_slope"]
+    row = evaluate_folds(preds, metrics="cox_slope")["cox_slope"]
     assert row.folds["c"] is None
     assert row.mean == pytest.approx(np.mean([row.folds["a"], row.folds["b"]]))
 

@@ -50,16 +50,16 @@ def test_folds_that_do_not_suit_are_errors() -> None:
     order = np.argsort(y)
     for classes in (y[order], y[order] > 0):  # a class is missing from the training rows of a fold, or all but one are
         with raises(cal.errors.ArgumentError, "cv"):
-            CalibratedModel(GaussianNB(), "platt", KFold(3)).fit(X[order], classes)
+            CalibratedModel(GaussianNB(), method="platt", cv=KFold(3)).fit(X[order], classes)
     with raises(cal.errors.ArgumentError, "estimator"):
-        CalibratedModel(LinearRegression(), "platt").fit(X, y)
+        CalibratedModel(LinearRegression(), method="platt").fit(X, y)
     for weight, text in ((-np.ones(203), "sample_weight: "), (np.ones(3), "sample_weight: ")):
         with pytest.raises(cal.errors.InputError, match=text):
-            CalibratedModel(GaussianNB(), "platt").fit(X, y, weight)
+            CalibratedModel(GaussianNB(), method="platt").fit(X, y, weight)
     for missing in (None, np.nan):
         labels = np.where(y == 0, missing, NAMES[y].astype(object))
         with raises(cal.errors.LabelError, "y"):
-            CalibratedModel(GaussianNB(), "platt").fit(X, labels)
+            CalibratedModel(GaussianNB(), method="platt").fit(X, labels)
 
 
 class Recording(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -88,15 +88,15 @@ def test_parameters_of_fit_are_divided_like_the_rows(routing: bool) -> None:
         inner = Recording()
         if routing:
             inner.set_fit_request(sample_weight=True, extra=True, setting=True)
-        model = CalibratedModel(inner, "platt", GroupKFold(3))
+        model = CalibratedModel(inner, method="platt", cv=GroupKFold(3))
         Recording.fits.clear()
         model.fit(X, y, sample_weight=weight, groups=groups, **given)
         of_folds, whole = Recording.fits[:3], Recording.fits[3]
         if routing:
-            CalibratedModel(Recording().set_fit_request(sample_weight=False), "platt", 3).fit(X, y, weight)
+            CalibratedModel(Recording().set_fit_request(sample_weight=False), method="platt", cv=3).fit(X, y, weight)
             assert Recording.fits[-1][1] is None
             with pytest.raises(ValueError, match="sample_weight"):
-                CalibratedModel(Recording(), "platt", 3).fit(X, y, weight)
+                CalibratedModel(Recording(), method="platt", cv=3).fit(X, y, weight)
             requests = model.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
             outer = GridSearchCV(requests, {"method": ["platt"]}, cv=GroupKFold(2))
             outer.fit(X, y, sample_weight=weight, groups=groups, **given)
@@ -131,7 +131,7 @@ def test_weights_are_routed_to_scorers() -> None:
 def test_containers_copies_and_threads() -> None:
     X, y = rows(3)
     labels = NAMES[y]
-    model = CalibratedModel(LogisticRegression(), "platt", 3)
+    model = CalibratedModel(LogisticRegression(), method="platt", cv=3)
     wanted = clone(model).fit(X, labels).predict_proba(X)
     assert clone(model).fit(sparse.coo_matrix(X), labels).predict_proba(sparse.csr_matrix(X)) == pytest.approx(
         wanted, abs=1e-6
@@ -147,7 +147,7 @@ def test_containers_copies_and_threads() -> None:
     joblib = pytest.importorskip("joblib")
     with joblib.parallel_config("threading"):
         assert np.array_equal(clone(model).set_params(n_jobs=2).fit(X, labels).predict_proba(X), wanted)
-    pipeline = make_pipeline(StandardScaler(), CalibratedModel(LinearSVC(), "platt", 3))
+    pipeline = make_pipeline(StandardScaler(), CalibratedModel(LinearSVC(), method="platt", cv=3))
     grid = {"calibratedmodel__method": ["platt", "isotonic"]}
     search = GridSearchCV(pipeline, grid, scoring="neg_brier_score", cv=2).fit(X, labels)
     assert (search.cv_results_["mean_test_score"] > -0.67).all()
@@ -157,13 +157,13 @@ def test_a_frozen_classifier_is_not_fitted_again() -> None:
     frozen = pytest.importorskip("sklearn.frozen").FrozenEstimator
     X, y = rows(3, 403)
     fitted = LogisticRegression().fit(X[:200], y[:200])
-    found = CalibratedModel(frozen(fitted), "platt").fit(X[200:], y[200:], np.ones(203))  # without a warning
+    found = CalibratedModel(frozen(fitted), method="platt").fit(X[200:], y[200:], np.ones(203))  # without a warning
     assert found.predict_interval(X[:5], n_resamples=10).probability == pytest.approx(found.predict_proba(X[:5]))
-    prefit = CalibratedModel(fitted, "platt", "prefit").fit(X[200:], y[200:])
+    prefit = CalibratedModel(fitted, method="platt", cv="prefit").fit(X[200:], y[200:])
     assert np.array_equal(found.predict_proba(X), prefit.predict_proba(X))
     assert prefit.estimator_ is fitted
     some = y[200:] > 0  # the classifier knows a class that these rows lack
-    model = CalibratedModel(frozen(fitted), "temperature")
+    model = CalibratedModel(frozen(fitted), method="temperature")
     assert model.fit(X[200:][some], y[200:][some]).predict_proba(X).shape == (403, 3)
     assert model.classes_.tolist() == [0, 1, 2]
 
@@ -213,12 +213,12 @@ def test_the_calibrator_has_the_names_of_the_classes(tmp_path: Any) -> None:
     X, y = rows(4)
     fitted = GaussianNB().fit(X, NAMES[y])
     for method in ("platt", "auto", cal.LensCalibration(cal.PlattScaling(), "top_label")):
-        found = CalibratedModel(fitted, method, "prefit").fit(X, NAMES[y]).calibrator_
+        found = CalibratedModel(fitted, method=method, cv="prefit").fit(X, NAMES[y]).calibrator_
         loaded = cal.load(cal.save(found, tmp_path / "calibrator.json"))
         assert loaded.classes_.tolist() == fitted.classes_.tolist()
         assert set(loaded.predict(fitted.predict_proba(X[:9]))) <= set(NAMES)
     with pytest.warns(cal.CalibrantWarning, match=r"all outcomes of a class are equal \(class 'z' has no rows\)"):
-        CalibratedModel(fitted, "platt", "prefit").fit(X[y != 2], NAMES[y[y != 2]])
+        CalibratedModel(fitted, method="platt", cv="prefit").fit(X[y != 2], NAMES[y[y != 2]])
 
 
 def test_what_is_not_a_classifier_of_one_label_is_named() -> None:
@@ -237,13 +237,13 @@ def test_what_is_not_a_classifier_of_one_label_is_named() -> None:
         with pytest.raises(NotFittedError):
             function(GaussianNB(), X, y)
     with raises(cal.errors.InputTypeError, "calibrator"):
-        cal.save(CalibratedModel(GaussianNB(), "platt").fit(X, y), "never.json")
+        cal.save(CalibratedModel(GaussianNB(), method="platt").fit(X, y), "never.json")
 
 
 def test_the_test_rows_of_a_time_series_are_pooled() -> None:
     X, y = rows(2)
     splitter = TimeSeriesSplit(4)
-    model = CalibratedModel(GaussianNB(), "platt", cv=splitter).fit(X, y)
+    model = CalibratedModel(GaussianNB(), method="platt", cv=splitter).fit(X, y)
     pooled = [
         (GaussianNB().fit(X[train], y[train]).predict_proba(X[test])[:, 1], y[test])
         for train, test in splitter.split(X)
@@ -259,7 +259,7 @@ def test_the_test_rows_of_a_time_series_are_pooled() -> None:
 def test_out_of_bag_predictions(classes: int, calibrator: Any) -> None:
     X, y = rows(classes)
     forest = RandomForestClassifier(12, oob_score=True, random_state=0)
-    model = CalibratedModel(forest, calibrator, cv="oob").fit(X, y)
+    model = CalibratedModel(forest, method=calibrator, cv="oob").fit(X, y)
     probs = clone(forest).fit(X, y).oob_decision_function_
     seen = probs.sum(axis=1) > 0
     assert model.calibrator_.fit_record_.rows == seen.sum()
@@ -272,4 +272,4 @@ def test_out_of_bag_predictions(classes: int, calibrator: Any) -> None:
     assert model.calibrator_.temperature_ == pytest.approx(alone.temperature_)
     assert model.predict_proba(X).sum(axis=1) == pytest.approx(1)
     with raises(cal.errors.ArgumentError, "cv"):
-        CalibratedModel(GaussianNB(), "platt", cv="oob").fit(X, y)
+        CalibratedModel(GaussianNB(), method="platt", cv="oob").fit(X, y)

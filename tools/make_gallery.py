@@ -143,17 +143,10 @@ SECTIONS: dict[str, list[Entry]] = {
     ],
     "Several diagrams": [
         Entry(
-            "before_after",
-            "Before and after recalibration",
-            "The same rows, before and after temperature scaling: the points move to the diagonal, and the strip shows that the "
-            "confidence has decreased.",
-            'axes = cal.figures.reliability_panels(y, {"before": p, "after": q}, bins=10, metrics=("ece",)).plot()',
-        ),
-        Entry(
             "overlay",
             "Several models in one diagram",
-            "Distinguished by color, marker and dashes, so that the figure can be printed in black and white.",
-            'axes = cal.figures.reliability_panels(y, models, bins=8, metrics=("ece",)).plot(layout="overlay")',
+            "A mapping of names, such as before and after recalibration. Distinguished by color, marker and dashes, so that the figure can be printed in black and white.",
+            'ax = cal.reliability_diagram(y, models, bins=8, metrics=("ece",)).plot()',
         ),
         Entry(
             "classwise",
@@ -210,7 +203,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "Groups of classes",
             "Probabilities summed by groups of classes, on two levels: errors inside a group cancel. Below, the error of each group.",
             'digits_by_shape = {"round": {"closed": [0, 6, 8], "open": [3, 5, 9]}, "straight": {"thin": [1, 7], "angled": [2, 4]}}\n'
-            "axes = cal.figures.group_error_diagram(y, models, hierarchy=digits_by_shape, level=2).plot()",
+            "axes = cal.figures.group_error_diagram(y, models, hierarchy=digits_by_shape, depth=2).plot()",
         ),
         Entry(
             "group_confidence",
@@ -226,7 +219,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "the bar the prediction interval for a new centre. The vertical line is the slope of a calibrated model.",
             'centre = np.array(["Leuven", "Oxford", "Paris", "Rome", "Utrecht", "Vienna"])[np.arange(3000) % 17 % 6]\n'
             "centres = cal.clinical.validate_by_group(cal.Predictions(yes.y_true, yes.y_prob, groups=centre))\n"
-            'ax = cal.figures.forest_diagram(centres, "slope").plot()',
+            'ax = cal.figures.forest_diagram(centres, metric="slope").plot()',
         ),
         Entry(
             "centres",

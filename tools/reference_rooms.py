@@ -133,7 +133,7 @@ ROOMS = {
                     "figures.stability",
                 ),
             ),
-            Section("The report", ("reporting.building", "reporting.comparing", "reporting.tripod_items")),
+            Section("The report", ("reporting.building", "reporting.tripod_items")),
             Section("Experiment trackers", ("trackers.*",)),
         ),
     ),

@@ -104,7 +104,7 @@ def numbered(name: str, values: Iterable[float]) -> dict[str, float]:
 def errors(apart: cal.Predictions) -> dict[str, float]:
     """Errors of the k likeliest classes, of all classes and of groups, with cells of a k-d tree."""
     tree: dict[str, Any] = {"binning": cal.KDTree(gamma=GAMMA)}
-    shown = group_error_diagram(apart, hierarchy=GROUPS, level=1, rows="label", **tree)
+    shown = group_error_diagram(apart, hierarchy=GROUPS, depth=1, rows="label", **tree)
     top = topk_diagram(apart, k=TOP[:-1], metric="gece", **tree)["model"].error
     return {
         **numbered("top_k", [*top, cal.gece(apart, lens="canonical", **tree)]),

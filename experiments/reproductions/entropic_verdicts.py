@@ -43,7 +43,7 @@ def kept_inside(prob: Array, floor: float = FLOOR) -> Array:
 
 def adaptive_bins(y: Array, prob: Array, **words: Any) -> int:
     """How many bins T-Cal's rule takes for these rows."""
-    return len(cal.reliability_diagram(y, prob, bins="tcal", level=None, **words).table)
+    return len(cal.reliability_diagram(y, prob, bins="tcal", level=None, **words)["model"].table)
 
 
 def assessed(y: Array, prob: Array, metric: str, draws: int, seed: int, **words: Any) -> Verdict:
@@ -85,7 +85,7 @@ def draw_reliability(
     for ax, (title, lines) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels.items(), strict=True):
         ax.plot([0, 1], [0, 1], color="grey", linestyle=":", linewidth=1)
         for name, found in lines.items():
-            table = cal.reliability_diagram(found.y, found.prob, bins=bins, level=None).table
+            table = cal.reliability_diagram(found.y, found.prob, bins=bins, level=None)["model"].table
             full = table.rows >= least
             rate = table.positives[full] / table.weight[full]
             ax.plot(table.mean_score[full], rate, marker="o", markersize=4, label="no map" if name == "none" else name)

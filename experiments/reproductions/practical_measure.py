@@ -86,7 +86,7 @@ def measure(p: cal.Predictions, held: sets.Rows, source: sets.Source, *, draws: 
     }
     if source.levels:
         given = GIVEN.get(source.file, "animals")
-        where = group_confidence_diagram(p, hierarchy=source.hierarchy, level=len(source.levels), given=given)
+        where = group_confidence_diagram(p, hierarchy=source.hierarchy, depth=len(source.levels), given=given)
         found["group_confidence"] = where.confidence[0].tolist()
     return found
 

@@ -100,7 +100,7 @@ def multiclass_part(small: bool, data: Path) -> Part:
 
 def binned_excess(rows: Rows, bins: int) -> float:
     """ESCE as a sum over the bins of a diagram: share times (mean confidence less accuracy)."""
-    table = cal.reliability_diagram(rows.y, rows.p, bins=bins).table
+    table = cal.reliability_diagram(rows.y, rows.p, bins=bins)["model"].table
     full = table.weight > 0
     return float(np.sum(table.share[full] * (table.mean_score - table.rate)[full]))
 
@@ -201,9 +201,10 @@ def analysis_part(data: Path, pictures: Path) -> Part:
     diagram.plot(ax)
     ax.set_title("Llama 3.1 70B on MMLU, top answer", fontsize=10)
     figure.savefig(pictures / "survey_analysis.png", dpi=100)
-    timid = int((diagram.low > diagram.mean_score).sum())
-    sure = int((diagram.high < diagram.mean_score).sum())
-    filled = int((diagram.table.weight > 0).sum())
+    bins = diagram["model"]
+    timid = int((bins.low > bins.mean_score).sum())
+    sure = int((bins.high < bins.mean_score).sum())
+    filled = int((bins.table.weight > 0).sum())
     esce, ece = float(cal.esce(rows.y, rows.p)), float(cal.ece(rows.y, rows.p))
     found = table_rows("analysis", [esce, ece, abs(esce) / ece, timid, sure], filled=filled)
     caption = "Reliability of Llama 3.1 70B on MMLU with 95% intervals: errors of both signs."

@@ -77,7 +77,7 @@ def bars_hold(small: bool) -> list[float]:
     held, falls, below, width = [], [], [], []
     for seed in range(30 if small else 1000):
         drawn = cal.inference.make_miscalibrated(ROWS, warp=CURVE, rng=[SEED, seed])
-        diagram = cal.reliability_diagram(drawn.y_true, drawn.y_prob, bins=BINS, uncertainty="standard_error")
+        diagram = cal.reliability_diagram(drawn.y_true, drawn.y_prob, bins=BINS, uncertainty="standard_error")["model"]
         cell = np.minimum(np.ceil(drawn.y_prob * BINS).astype(int) - 1, BINS - 1)
         truth = np.bincount(cell, drawn.truth, BINS) / np.bincount(cell, minlength=BINS)
         held.append((diagram.low <= truth) & (truth <= diagram.high))
@@ -97,7 +97,7 @@ def line_part(small: bool, shown: dict[str, Rows], whole: Rows | None, pictures:
     for title, rows in shown.items():
         diagram = cal.reliability_diagram(rows.y, rows.p, bins=BINS, uncertainty="standard_error", metrics=("ece",))
         draws[f"{ROWS} rows {title}" if "drawn" in title else f"{ROWS} rows of {title}"] = partial(
-            diagram.plot, labels=True, counts=None
+            diagram.plot, counts=None
         )
     name = panels("survey_line.png", draws, pictures)
     rows = table_rows("line", bars_hold(small))
@@ -115,8 +115,8 @@ def real_coverage(whole: Rows, small: bool) -> Row:
     rng = np.random.default_rng(SEED)
     for _ in range(10 if small else 200):
         order = rng.permutation(len(whole.y))
-        few = cal.reliability_diagram(*whole.take(order[:ROWS]), bins=BINS)
-        rest = cal.reliability_diagram(*whole.take(order[ROWS:]), bins=BINS)
+        few = cal.reliability_diagram(*whole.take(order[:ROWS]), bins=BINS)["model"]
+        rest = cal.reliability_diagram(*whole.take(order[ROWS:]), bins=BINS)["model"]
         full = rest.table.weight > 30 if len(rest.table.weight) == len(few.table.weight) else None
         if full is not None:
             held += ((few.low <= rest.rate) & (rest.rate <= few.high))[full].tolist()
@@ -130,7 +130,8 @@ def bars_part(shown: dict[str, Rows], pictures: Path) -> Part:
     for title, of in shown.items():
         diagram = cal.reliability_diagram(of.y, of.p, kind="bars", bins=BINS, metrics=("ece",))
         draws[title] = diagram.plot
-        area = float(np.sum(diagram.table.share * np.abs(diagram.table.gap)))
+        table = diagram["model"].table
+        area = float(np.sum(table.share * np.abs(table.gap)))
         sides = cal.abc_above(of.y, of.p, bins=BINS) + cal.abc_below(of.y, of.p, bins=BINS)
         rows.append(Row(f"{title}: ece", None, cal.ece(of.y, of.p, bins=BINS)))
         rows.append(Row(f"{title}: hatched gaps, weighted by rows, less ece", None, area - rows[-1].ours))
@@ -142,7 +143,7 @@ def bars_part(shown: dict[str, Rows], pictures: Path) -> Part:
 
 def chosen_bins(rows: Rows) -> int:
     """The number of bins of equal mass that cross-validation of the tilted roof chooses."""
-    return len(cal.reliability_diagram(rows.y, rows.p, bins="cv", binning="equal_mass").table.weight)
+    return len(cal.reliability_diagram(rows.y, rows.p, bins="cv", binning="equal_mass")["model"].table.weight)
 
 
 def roof_part(small: bool, shown: dict[str, Rows], data: Path | None, pictures: Path) -> Part:

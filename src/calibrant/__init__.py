@@ -40,6 +40,8 @@ _ELSEWHERE = {
     "CalibratedClassifierCV": "sklearn.CalibratedModel",
     "CalibrationDisplay": "sklearn.ReliabilityDisplay",
     "METHODS": "recalibration.methods.METHODS",
+    "compare_reports": "report",
+    "reliability_panels": "reliability_diagram",
 }
 
 _load, _, __all__ = attach_stub(__name__, __file__)

@@ -95,7 +95,7 @@ def test_tests_intervals_and_figures(stated: Any) -> None:
     assert found.low < cal.ece(y, p, bins="levels")
     many = np.tile(p, 30)  # enough rows for resampling in cells, which would merge levels
     assert cal.interval(np.tile(y, 30), many, metric="ece", bins="levels", rng=0, n_resamples=200).low > 0.1
-    assert len(cal.reliability_diagram(y, p, bins="levels").table) == len(LEVELS)
+    assert len(cal.reliability_diagram(y, p, bins="levels")["model"].table) == len(LEVELS)
     for metric in ("t_cal", "l2ce_interval"):  # whose interval has a closed form
         fine = cal.interval(y, p, metric=metric, bins=1000)
         assert cal.interval(y, p, metric=metric, bins="levels").high == pytest.approx(fine.high, rel=1e-12)

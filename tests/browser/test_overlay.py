@@ -13,8 +13,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.input.predictions import Predictions
-from calibrant.reporting import Report
-from calibrant.reporting.comparing import ReportComparison, compare_reports
+from calibrant.reporting import Report, report
 from calibrant.reporting.html import render_report
 from calibrant.reporting.interactive import interactive
 from calibrant.reporting.overlay import report_sides
@@ -30,31 +29,29 @@ DRAWN = """(() => { const r = calibrantReport; return r.drawn.last.then(() => ({
   legend: [...document.querySelectorAll("#legend li")].map(li => li.querySelector("bdi").textContent) })) })()"""
 
 
-def small(found: ReportComparison, reports: list[Report]) -> ReportComparison:
+def small(found: Report, reports: list[Report]) -> Report:
     """The same comparison with other reports."""
-    sides = tuple(replace(found.sides[0], name=report.title) for report in reports)
-    return replace(found, sides=sides, reports=tuple(reports))
+    sides = tuple(replace(found.comparison.sides[0], name=report.title) for report in reports)
+    return replace(found, comparison=replace(found.comparison, sides=sides, reports=tuple(reports)))
 
 
 @pytest.fixture(scope="module")
-def models() -> ReportComparison:
-    return compare_reports(LABEL, MODELS, metrics=["brier"], level=0.8, n_resamples=50)
+def models() -> Report:
+    return report(LABEL, MODELS, metrics=["brier"], level=0.8, n_resamples=50)
 
 
 def tick(place: int) -> str:
     return f"document.querySelectorAll('#legend input')[{place}].click()"
 
 
-def test_models_over_each_other_are_those_of_the_library(
-    browser: Browser, models: ReportComparison, tmp_path: Path
-) -> None:
+def test_models_over_each_other_are_those_of_the_library(browser: Browser, models: Report, tmp_path: Path) -> None:
     path = models.save(tmp_path / "models.html")
     assert path.read_text() == models.to_html()
     with browser.page(path) as page:
         page.run("calibrantReport.ready")
         shown = page.run(DRAWN)
         for place, scores in enumerate(MODELS.values()):
-            curve = cal.reliability_diagram(LABEL, scores, kind="isotonic", uncertainty=None).curve
+            curve = cal.reliability_diagram(LABEL, scores, kind="isotonic", uncertainty=None)["model"].curve
             points = [point for point in shown["lines"] if point["place"] == place]
             at = np.array([[point["x"], point["y"]] for point in points])
             np.testing.assert_allclose(np.interp(at[:, 0], curve.x, curve.y), at[:, 1], atol=0.02)
@@ -86,7 +83,7 @@ def test_models_over_each_other_are_those_of_the_library(
 def test_classes_of_two_models(browser: Browser, tmp_path: Path) -> None:
     """The selected lens is that of all sides."""
     flat = (MANY_PROB + 0.25) / 2
-    found = compare_reports(MANY_LABEL, {"a": MANY_PROB, "b": flat}, metrics=["brier"], level=0.5, n_resamples=20)
+    found = report(MANY_LABEL, {"a": MANY_PROB, "b": flat}, metrics=["brier"], level=0.5, n_resamples=20)
     with browser.page(found.save(tmp_path / "many.html")) as page:
         page.run("calibrantReport.ready")
         page.run("(e => { e.value = '3'; e.dispatchEvent(new Event('change')) })(document.getElementById('lens'))")
@@ -113,10 +110,10 @@ def test_groups_are_drawn_when_they_are_switched_on(reports: dict[str, Report]) 
     assert len(render_report(found).encode()) < 1_000_000
 
 
-def test_hostile_names_of_sides(browser: Browser, models: ReportComparison, tmp_path: Path) -> None:
+def test_hostile_names_of_sides(browser: Browser, models: Report, tmp_path: Path) -> None:
     # Some of each kind: all of them are names of groups in another test.
     names = [name[:400] for name in HOSTILE if name.strip() and "\ud800" not in name][::4]
-    reports = [replace(models.reports[k % 3], title=name) for k, name in enumerate(names)]
+    reports = [replace(models.models[k % 3], title=name) for k, name in enumerate(names)]
     found = replace(small(models, reports), title=HOSTILE[1], metadata={HOSTILE[0]: HOSTILE[3]})
     with browser.page(found.save(tmp_path / "hostile.html"), width=390) as page:
         page.run("calibrantReport.ready")
@@ -180,7 +177,7 @@ def test_reports_in_a_notebook_do_not_disturb_each_other(browser: Browser, tmp_p
         assert all(url.startswith((*LOCAL, "about:")) for url in page.requests)
 
 
-def test_where_frames_are_removed_the_table_is_shown(reports: dict[str, Report], models: ReportComparison) -> None:
+def test_where_frames_are_removed_the_table_is_shown(reports: dict[str, Report], models: Report) -> None:
     for html in (reports["binary"]._repr_html_(), models._repr_html_()):
         inner = re.search(r'<iframe srcdoc="[^"]*" [^>]*>(.*)</iframe></div>$', html, flags=re.S)
         assert "<table>" in inner[1]

@@ -38,7 +38,7 @@ def old(tmp_path: Path) -> Path:
 def difference(run: Run, *arguments: Any) -> dict[str, Any]:
     code, printed, errors = run("report", *arguments, *QUICK, "--out", "-", "--as", "json")
     assert (code, errors) == (0, "")
-    found: dict[str, Any] = json.loads(printed)["metrics"][0]["differences"][0]
+    found: dict[str, Any] = json.loads(printed)["comparison"]["metrics"][0]["differences"][0]
     return found
 
 
@@ -47,7 +47,7 @@ def test_rows_are_paired_by_their_ids(run: Run, old: Path, tmp_path: Path, suffi
     mixed = RNG.permutation(N)
     within = mixed[np.argsort(YES[mixed], kind="stable")]  # the same labels as the first file, row by row
     found = [
-        difference(run, old, write(tmp_path / f"new{place}.{suffix}", order, NEW), "--compare", "models")
+        difference(run, old, write(tmp_path / f"new{place}.{suffix}", order, NEW))
         for place, order in enumerate((mixed, within, np.argsort(YES, kind="stable")))
     ]
     order = np.argsort(YES, kind="stable")
@@ -62,12 +62,12 @@ def test_the_column_of_ids_can_be_named(run: Run, old: Path, tmp_path: Path) -> 
     other = write(tmp_path / "new.csv", order, NEW)
     for path in (old, other):
         path.write_text(path.read_text().replace("id,", "case,", 1))
-    code, _, errors = run("report", old, other, "--compare", "models", *QUICK, "--out", "-")
+    code, _, errors = run("report", old, other, *QUICK, "--out", "-")
     assert code == 2  # without ids the labels differ row by row
     assert "labels of 'old' and 'new' differ" in errors
-    found = difference(run, old, other, "--compare", "models", "--id", "case")
+    found = difference(run, old, other, "--id", "case")
     assert found["high"] - found["low"] < 0.01
-    code, _, errors = run("report", old, other, "--compare", "models", "--id", "kase", "--out", "-")
+    code, _, errors = run("report", old, other, "--id", "kase", "--out", "-")
     assert (code, "--id: unknown column 'kase'" in errors) == (2, True)
 
 
@@ -97,7 +97,7 @@ def test_rows_that_do_not_match_are_refused(
     run: Run, old: Path, tmp_path: Path, changes: dict[str, Any], says: str
 ) -> None:
     other = write(tmp_path / "new.csv", **{"order": np.arange(N), "score": NEW, **changes})
-    code, printed, errors = run("report", old, other, "--compare", "models", "--out", "-")
+    code, printed, errors = run("report", old, other, "--out", "-")
     assert (code, printed) == (2, "")
     assert errors.startswith("error: --id: ")
     assert says in errors
@@ -108,7 +108,7 @@ def test_rows_with_missing_values_stay_paired(run: Run, tmp_path: Path) -> None:
     order = RNG.permutation(N)
     first = write(tmp_path / "old.csv", np.arange(N), np.where(np.arange(N) == 5, np.nan, OLD))
     other = write(tmp_path / "new.csv", order, np.where(np.arange(N) == 9, np.nan, NEW))
-    found = difference(run, first, other, "--compare", "models", "--drop-missing")
+    found = difference(run, first, other, "--drop-missing")
     kept = ~np.isin(np.arange(N), (5, 9))
     models = {"old": OLD[kept], "new": NEW[kept]}
     theirs = cal.compare(YES[kept], models, metric="brier", n_resamples=200, rng=0)["old", "new"]

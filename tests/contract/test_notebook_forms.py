@@ -108,7 +108,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "catalogue": lambda: cal.catalogue,
     "reliability": lambda: cal.reliability_diagram(Y, P, metrics=("ece",)),
     "reliability, corp": lambda: cal.reliability_diagram(Y, P, kind="isotonic", metrics=("ece",)),
-    "panels": lambda: cal.figures.reliability_panels(Y, PAIR, metrics=("ece",)),
+    "panels": lambda: cal.reliability_diagram(Y, PAIR, metrics=("ece",)),
     "classes": lambda: cal.figures.classwise_panels(KY, KP, metrics=("ece",)),
     "murphy": lambda: cal.figures.murphy_diagram(Y, PAIR),
     "risk diagram": lambda: cal.figures.risk_coverage_diagram(Y, PAIR),

@@ -227,7 +227,7 @@ def test_routes_have_their_checked_values() -> None:
     accept, review = found.routes
     assert (accept.workload, review.workload) == (750, 250)
     assert review.workload_sd == pytest.approx(math.sqrt(1000 * 0.75 * 0.25))
-    assert accept.error_interval == pytest.approx(tuple(stats.binomtest(2, 6).proportion_ci(0.95)))
+    assert (accept.error_low, accept.error_high) == pytest.approx(tuple(stats.binomtest(2, 6).proportion_ci(0.95)))
     assert accept.cost + review.cost == pytest.approx(found.cost)
     found = call(review_routing, **D, accept=0.65, **words)
     assert (found.system_error, found.claimed_system_error, found.cost) == pytest.approx((0.03125, 0.13125, 0.9375))

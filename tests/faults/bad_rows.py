@@ -100,7 +100,7 @@ TABLE: dict[str, Call] = {
             cal.ece: {"y_prob": P},
             cal.interval: {"y_prob": P, "metric": "ece"},
             cal.evaluate: {"y_prob": P},
-            cal.compare: {"models": {"a": P, "b": P}, "metric": "ece"},
+            cal.compare: {"y_prob": {"a": P, "b": P}, "metric": "ece"},
         }.items()
     },
 }

@@ -94,7 +94,7 @@ KINDS = [[0, 1], [2], [3, 4], [5]]
 
 
 def test_group_errors_are_those_of_the_lenses() -> None:
-    shown = group_error_diagram(Y, MODELS, hierarchy=TREE, level=2)
+    shown = group_error_diagram(Y, MODELS, hierarchy=TREE, depth=2)
     lenses = cal.class_hierarchy(TREE)
     for name, p in MODELS.items():
         wanted = [cal.gece(Y, p, lens=lenses[1]), cal.gece(Y, p, lens=lenses[2]), cal.gece(Y, p)]
@@ -131,7 +131,7 @@ def test_group_errors_of_rows_with_the_label() -> None:
 
 def test_a_group_without_rows_has_no_error() -> None:
     kept = Y != 2
-    shown = group_error_diagram(Y[kept], P[kept], hierarchy=TREE, level=2)
+    shown = group_error_diagram(Y[kept], P[kept], hierarchy=TREE, depth=2)
     assert math.isnan(shown.group_errors["model"][1])
     assert shown.weight["model"][1] == 0
     assert shown._columns()["error"][4] is None
@@ -139,14 +139,14 @@ def test_a_group_without_rows_has_no_error() -> None:
 
 
 def test_group_confidence_is_what_counting_gives() -> None:
-    shown = group_confidence_diagram(Y, P, hierarchy=TREE, level=2, sample_weight=WEIGHT)
+    shown = group_confidence_diagram(Y, P, hierarchy=TREE, depth=2, sample_weight=WEIGHT)
     sums = grouped(P, KINDS)
     owner = np.array([0, 0, 1, 2, 2, 3])[Y]
     for g in range(4):
         assert_same(shown.confidence[g], np.average(sums[owner == g], axis=0, weights=WEIGHT[owner == g]))
     assert_same(shown.confidence.sum(axis=1), np.ones(4))
     assert shown.weight.sum() == pytest.approx(800)
-    one = group_confidence_diagram(Y, MODELS, hierarchy=TREE, level=2, given="pet")
+    one = group_confidence_diagram(Y, MODELS, hierarchy=TREE, depth=2, given="pet")
     assert one.rows == ("plain", "tempered")
     assert_same(one.confidence[1], grouped(TEMPERED, KINDS)[Y < 2].mean(axis=0))
     assert len(shown.to_frame()) == 16
@@ -155,7 +155,7 @@ def test_group_confidence_is_what_counting_gives() -> None:
 
 
 def test_bars_of_one_true_group_and_of_the_worst_of_many_groups() -> None:
-    bars = group_confidence_diagram(Y, MODELS, hierarchy=TREE, level=2, given="car")
+    bars = group_confidence_diagram(Y, MODELS, hierarchy=TREE, depth=2, given="car")
     assert_same(heights(bars.plot().containers[1], across=True), bars.confidence[1])
     many = cal.inference.make_calibrated(400, classes=14, rng=0)
     every = group_error_diagram(many.y_true, many.y_prob, hierarchy={f"g{i}": [i] for i in range(14)})

@@ -31,7 +31,7 @@ def centres(count: int, empty: int = 0) -> Any:
 @pytest.mark.parametrize(("count", "empty", "metric"), [(4, 0, "oe"), (30, 3, "slope"), (100, 8, "oe")])
 def test_pictures_of_few_and_many_centres_are_readable(count: int, empty: int, metric: str, deep: bool) -> None:
     result = centres(count, empty)
-    ax = cal.figures.forest_diagram(result, metric).plot()
+    ax = cal.figures.forest_diagram(result, metric=metric).plot()
     if count < 100 or deep:  # slow for hundreds of texts
         assert_readable(ax)
     used = result[metric].k
@@ -43,7 +43,7 @@ def test_pictures_of_few_and_many_centres_are_readable(count: int, empty: int, m
 
 def test_what_is_drawn_is_what_was_estimated() -> None:
     result = centres(6)
-    diagram = cal.figures.forest_diagram(result, "oe")
+    diagram = cal.figures.forest_diagram(result, metric="oe")
     ax = diagram.plot()
     found = [each.estimates["oe"] for each in result.groups]
     assert_same([one.get_xdata()[0] for one in drawn(ax, "estimate")], [each.value for each in found])

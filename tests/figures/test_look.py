@@ -42,7 +42,7 @@ FIGURES: dict[str, tuple[Any, int]] = {
     "roof": (figures.reliability_diagram(Y, P, kind="roof"), 1),
     "smooth": (figures.reliability_diagram(Y, P, kind="smooth"), 1),
     "corp": (figures.reliability_diagram(Y, P, kind="isotonic"), 1),
-    "panels": (figures.reliability_panels(Y, PAIR, bins=15), 2),
+    "several": (figures.reliability_diagram(Y, PAIR, bins=15), 2),
     "murphy": (figures.murphy_diagram(Y, PAIR), 2),
     "decomposition": (figures.decomposition_diagram(EVENT.y_true, RISKS), 2),
     "decision": (DECISIONS, 2),
@@ -230,7 +230,7 @@ def test_diagrams_on_one_ax_share_the_strip_of_counts() -> None:
     figures.reliability_diagram(Y, P, bins=15).plot(ax, label="many")
     (strip,) = (one for one in ax.child_axes if one.get_gid() == "strip")
     assert len(strip.containers) == 2
-    assert strip.get_yticks()[0] == figures.reliability_diagram(Y, P, bins=15).table.weight.max()
+    assert strip.get_yticks()[0] == figures.reliability_diagram(Y, P, bins=15)["model"].table.weight.max()
     assert {"few", "many"} <= {text.get_text() for text in ax.get_legend().get_texts()}
 
 
@@ -266,9 +266,9 @@ LONG = "temperature scaling of a large residual network with many layers and a $
 def test_long_names_leave_the_axes_their_room(letters: int) -> None:
     models = {LONG[:letters]: P, LONG[::-1][:letters]: P[:, ::-1]}
     for axes in (
-        figures.reliability_panels(Y, models, bins=15, metrics=("ece",)).plot(layout="overlay"),
+        figures.reliability_diagram(Y, models, bins=15, metrics=("ece",)).plot(),
         figures.murphy_diagram(Y, models).plot(),
-        figures.reliability_panels(Y, models, bins=15).plot(),
+        figures.reliability_diagram(Y, models).plot(),
     ):
         assert_readable(axes)
         assert all(ax.get_position().width >= 0.25 for ax in (axes if isinstance(axes, list) else [axes]))

@@ -18,21 +18,21 @@ Y, P = EVENT.y_true, EVENT.y_prob
 MANY = cal.inference.make_calibrated(200, distribution=[0.3] * 6, classes=6, rng=5)
 K, Q = MANY.y_true, MANY.y_prob
 TREE = {"animal": {"pet": [0, 1], "wild": [2]}, "thing": {"car": [3, 4], "ship": [5]}}
-NO_WILD, WILD = (K[K != 2], Q[K != 2]), {"hierarchy": TREE, "level": 2, "given": "wild"}
+NO_WILD, WILD = (K[K != 2], Q[K != 2]), {"hierarchy": TREE, "depth": 2, "given": "wild"}
 SOFT = cal.Predictions(np.full((2, 6), 1 / 6), Q[:2], soft=True)
 CONFIDENCE = cal.Predictions([0, 1], [0.6, 0.7], input="confidence")
 SKETCH = cal.Sketch.of(Y, P)
 PAIR = {"a": P, "b": P**2}
 TIME: dict[str, Any] = {"time": np.arange(1, 201), "event": Y, "horizon": 5, "n_resamples": 0}
 POOLED = cal.inference.pool_estimates([1, 2], [1, 1])
-line, panels, classes = figures.reliability_diagram, figures.reliability_panels, figures.classwise_panels
+line, classes = figures.reliability_diagram, figures.classwise_panels
 topk, groups, confidences = figures.topk_diagram, figures.group_error_diagram, figures.group_confidence_diagram
 risk, murphy = figures.risk_coverage_diagram, figures.murphy_diagram
 spans, flexible = figures.interval_error_diagram, figures.flexible_calibration_curve
 decision, survival, forest = figures.decision_curve, figures.survival_diagram, figures.forest_diagram
 stability, belt = figures.stability_diagram, figures.calibration_belt
 # Without intervals, which tests of refusals have no use for.
-DIAGRAM, PANELS = line(Y, P, level=None), panels(Y, PAIR, level=None)
+DIAGRAM, PANELS = line(Y, P, level=None), classes(K, Q, show=2, level=None)
 REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
     (line, (Y, P), {"kind": "pie"}, errors.ArgumentError, "kind"),
     (line, (Y, P), {"uncertainty": "magic"}, errors.ArgumentError, "uncertainty"),
@@ -50,19 +50,9 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (DIAGRAM.plot, ("here",), {}, errors.InputTypeError, "ax"),
     (DIAGRAM.plot, (), {"counts": "bars"}, errors.ArgumentError, "counts"),
     (DIAGRAM.plot, (), {"scale": "log"}, errors.ArgumentError, "scale"),
-    (panels, (Y, P), {}, errors.InputTypeError, "models"),
-    (panels, (Y,), {}, errors.InputTypeError, "y_true"),
-    (panels, (Y, {}), {}, errors.InputTypeError, "models"),
+    (line, (Y, {}), {}, errors.ArgumentError, "y_prob"),
+    (line(Y, PAIR, kind="bars", level=None).plot, (), {}, errors.ArgumentError, "kind"),
     (PANELS.plot, (3,), {}, errors.InputTypeError, "figure"),
-    (PANELS.plot, (), {"layout": "heap"}, errors.ArgumentError, "layout"),
-    (panels(Y, PAIR, kind="bars", level=None).plot, (), {"layout": "overlay"}, errors.ArgumentError, "layout"),
-    (
-        panels(Y, {str(k): P for k in range(8)}, level=None).plot,
-        (),
-        {"layout": "overlay"},
-        errors.ArgumentError,
-        "layout",
-    ),
     (classes, (K, Q), {"show": "cat"}, errors.ArgumentError, "show"),
     (classes, (K, Q), {"show": [9]}, errors.ArgumentError, "show"),
     (classes, (K, Q), {"show": 0}, errors.ArgumentError, "show"),
@@ -84,7 +74,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (topk, (SKETCH,), {}, errors.InputTypeError, "y_true"),
     (topk, (CONFIDENCE,), {}, errors.InputTypeError, "y_prob"),
     (topk(K, Q).plot, (Figure().subplots(2),), {}, errors.ArgumentError, "ax"),
-    (groups, (K, Q), {"hierarchy": TREE, "level": 3}, errors.ArgumentError, "level"),
+    (groups, (K, Q), {"hierarchy": TREE, "depth": 3}, errors.ArgumentError, "depth"),
     (groups, (K, Q), {"hierarchy": {"a": [0, 1], "b": [2]}}, errors.LensError, "lens"),
     (groups, (K, Q), {"hierarchy": {}}, errors.LensError, "lens"),
     (groups, (K, Q), {"hierarchy": TREE, "metric": "nothing"}, errors.UnknownMetricError, "metric"),

@@ -24,9 +24,9 @@ def two_models() -> tuple[np.ndarray, dict[str, np.ndarray]]:
 
 def test_rows_that_differ_between_models_are_no_pairs() -> None:
     y, models = two_models()
-    with raises(cal.errors.ShapeError, "models"):
+    with raises(cal.errors.ShapeError, "y_prob"):
         cal.compare(y, models, where=cal.select.output(low=0.8), n_resamples=50)
-    with raises(cal.errors.ShapeError, "models"):
+    with raises(cal.errors.ShapeError, "y_prob"):
         cal.compare(y, {**models, "c": models["a"]}, where=cal.select.output(low=0.95) | cal.select.output(high=0.7))
 
 
@@ -34,7 +34,7 @@ def test_the_row_named_is_that_of_the_rows_given() -> None:
     y, models = two_models()
     weight = np.ones(200)
     weight[:7] = 0
-    with raises(cal.errors.ShapeError, "models") as caught:
+    with raises(cal.errors.ShapeError, "y_prob") as caught:
         cal.compare(y, models, where=cal.select.output(low=0.8), sample_weight=weight)
     assert caught.value.row == 7
 

@@ -285,7 +285,7 @@ def test_words_positions_and_failures(tmp_path: Path) -> None:
     words = {"Yes": math.log(0.3), " yes": math.log(0.3), "No": math.log(0.2), "maybe": -9999.0}
     path = write(tmp_path, [chat(words, answer="no")], "w.jsonl")
     with pytest.warns(InputWarning, match="80.0% of the probability on average"):
-        found = cal.input.read_openai_logprobs(path, ["no", "yes"])
+        found = cal.input.read_openai_logprobs(path, choices=["no", "yes"])
     np.testing.assert_allclose(found.probs, [[0.25, 0.75]] if found.probs.ndim == 2 else [0.75])
     late = chat(TOPS, answer="A")
     first = chat({"Answer": -0.1})["choices"][0]["logprobs"]["content"][0]
@@ -314,7 +314,7 @@ def test_words_positions_and_failures(tmp_path: Path) -> None:
             cal.input.read_openai_logprobs(path, **keywords)
     digits = write(tmp_path, [chat({"1": -0.5, "2": -1.0}, answer=0)], "digits.jsonl")
     with pytest.raises(InputError, match="correct answer 0 is not among the choices 1, 2"):  # not the first choice
-        cal.input.read_openai_logprobs(digits, "12")
+        cal.input.read_openai_logprobs(digits, choices="12")
     twice = write(tmp_path, [chat(TOPS, answer="A", custom_id="q")] * 2, "twice.jsonl")
     with raises(InputError, "path"):
         cal.input.read_openai_logprobs(twice)

@@ -236,17 +236,19 @@ def test_the_test_of_a_prior_knows_weights_by_their_shape_alone():
     p, weight = rng.random(300), rng.random(300)
     plain = prior_shift_em(p, 0.45)
     for scale in (1, 100, 1e-6):
-        even = prior_shift_em(p, 0.45, np.full(300, scale))
+        even = prior_shift_em(p, 0.45, sample_weight=np.full(300, scale))
         assert even.pvalue == pytest.approx(plain.pvalue, rel=1e-6)
-        uneven = prior_shift_em(p, 0.45, scale * weight)
-        assert uneven.likelihood_ratio == pytest.approx(prior_shift_em(p, 0.45, weight).likelihood_ratio)
+        uneven = prior_shift_em(p, 0.45, sample_weight=scale * weight)
+        assert uneven.likelihood_ratio == pytest.approx(prior_shift_em(p, 0.45, sample_weight=weight).likelihood_ratio)
     share = weight / weight.sum()
-    over = prior_shift_em(p, 0.45, weight).prior[1]
+    over = prior_shift_em(p, 0.45, sample_weight=weight).prior[1]
     gain = share @ (np.log(p * over / 0.45 + (1 - p) * (1 - over) / 0.55))
-    assert prior_shift_em(p, 0.45, weight).likelihood_ratio == pytest.approx(2 * gain / (share @ share))
+    assert prior_shift_em(p, 0.45, sample_weight=weight).likelihood_ratio == pytest.approx(2 * gain / (share @ share))
     assert prior_shift_em(p, 0.45, counts=np.full(300, 3)).likelihood_ratio == pytest.approx(3 * plain.likelihood_ratio)
     some = np.where(np.arange(300) < 200, weight, 0)
-    assert prior_shift_em(p, 0.45, some).pvalue == pytest.approx(prior_shift_em(p[:200], 0.45, weight[:200]).pvalue)
+    assert prior_shift_em(p, 0.45, sample_weight=some).pvalue == pytest.approx(
+        prior_shift_em(p[:200], 0.45, sample_weight=weight[:200]).pvalue
+    )
 
 
 def test_offset():

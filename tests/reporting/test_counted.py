@@ -45,8 +45,8 @@ def test_rows_are_those_stood_for(counted: cal.reporting.Report, written_out: ca
 
 def test_sides_of_a_comparison_count_rows_too() -> None:
     data = {"a": cal.Predictions(LABEL, SCORE, counts=COUNTS), "b": cal.Predictions(LABEL, SCORE**2, counts=COUNTS)}
-    found = cal.reporting.compare_reports(data, metrics=["brier"], n_resamples=200)
-    assert [side.rows for side in found.sides] == [TOTAL, TOTAL]
+    found = cal.report(data, metrics=["brier"], n_resamples=200)
+    assert [side.rows for side in found.comparison.sides] == [TOTAL, TOTAL]
 
 
 def test_counts_are_not_drawn_one_by_one_where_rows_would_not_be() -> None:

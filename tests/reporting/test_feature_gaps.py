@@ -113,9 +113,9 @@ def test_the_command_reads_columns(tmp_path: Path, capsys: pytest.CaptureFixture
     written = json.loads(out.read_text(encoding="utf-8"))
     assert written["features"]["subgroups"]["subgroups"][0]["name"] in written["verdict"]["sentence"]
     with pytest.raises(SystemExit) as ended:
-        main([*command, str(file), "--compare", "models"])
+        main([*command, str(file)])
     assert ended.value.code == 2
-    assert "--features: cannot be combined with --compare" in " ".join(capsys.readouterr().err.split())
+    assert "--features: cannot be combined with several files" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("form", ["pyarrow", "series", "names"])

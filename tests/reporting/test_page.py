@@ -31,7 +31,7 @@ def embedded(page: str) -> dict[str, Any]:
 @pytest.mark.parametrize("words", [{}, {"counts": np.arange(800) % 3}, {"sample_weight": np.linspace(0.1, 2, 800)}])
 def test_data_of_a_comparison_are_those_of_the_library(words: dict[str, Any]) -> None:
     models = {"old": SCORE, "new": SCORE**2}
-    found = call(cal.reporting.compare_reports, LABEL, models, metrics=["brier"], level=0.5, n_resamples=20, **words)
+    found = call(cal.report, LABEL, models, metrics=["brier"], level=0.5, n_resamples=20, **words)
     data = embedded(found.to_html())
     assert [side["name"] for side in data["sides"]] == list(models)
     for side, scores in zip(data["sides"], models.values(), strict=True):

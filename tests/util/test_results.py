@@ -59,7 +59,7 @@ def test_what_can_be_drawn_is_saved_as_a_picture(tmp_path: Path) -> None:
         written = figure.save(tmp_path / f"f{suffix}").read_bytes()
         assert written.startswith(start)
         assert written == figure.save(tmp_path / f"g{suffix}").read_bytes()
-    panels = cal.figures.reliability_panels(LABEL, {"a": SCORE, "b": SCORE}, bins=3)
+    panels = cal.reliability_diagram(LABEL, {"a": SCORE, "b": SCORE}, bins=3)
     assert panels.save(tmp_path / "panels.svg").read_bytes().startswith(b"<?xml")
     assert len(plt.get_fignums()) == opened
 

@@ -139,21 +139,21 @@ def test_sketches_have_the_cuts() -> None:
     kept = cal.Sketches.of(cal.Predictions(named, p, classes=list(NAMES)), lenses=["ordinal"])
     assert kept.lenses == ("ordinal:poor", "ordinal:fair", "ordinal:good")
     assert cal.ece(kept, lens="ordinal") == pytest.approx(cal.ece(y, p, lens="ordinal"), abs=1e-12)
-    assert cal.reliability_diagram(kept, lens="ordinal:fair").lens == "ordinal:fair"
+    assert cal.reliability_diagram(kept, lens="ordinal:fair")["model"].lens == "ordinal:fair"
 
 
 def test_panels_have_one_diagram_per_cut() -> None:
     y, p = sample(300, 4, np.random.default_rng(4))
     panels = cal.figures.ordinal_panels(cal.Predictions(NAMES[y], p, classes=list(NAMES)))
-    assert list(panels.diagrams) == ["at most poor", "at most fair", "at most good"]
+    assert [panel.name for panel in panels.models] == ["at most poor", "at most fair", "at most good"]
     expected = cal.reliability_diagram(y <= 1, p[:, 0] + p[:, 1])
-    assert panels.diagrams["at most fair"].rate == pytest.approx(expected.rate, abs=1e-15, nan_ok=True)
-    drawn = panels.diagrams["at most fair"].plot()
+    assert panels["at most fair"].rate == pytest.approx(expected["model"].rate, abs=1e-15, nan_ok=True)
+    drawn = cal.reliability_diagram(cal.Predictions(NAMES[y], p, classes=list(NAMES)), lens="ordinal:fair").plot()
     assert drawn.get_xlabel() == "mean predicted probability of at most fair"
     assert drawn.get_ylabel() == "observed rate of at most fair"
-    assert list(cal.figures.ordinal_panels(y, p, show=[1]).diagrams) == ["at most 1"]
-    assert list(cal.figures.ordinal_panels(y, p, show=2).diagrams) == ["at most 0", "at most 2"]
-    with pytest.raises(TypeError, match="lens"):
+    assert [panel.name for panel in cal.figures.ordinal_panels(y, p, show=[1]).models] == ["at most 1"]
+    assert [panel.name for panel in cal.figures.ordinal_panels(y, p, show=2).models] == ["at most 0", "at most 2"]
+    with pytest.raises(cal.errors.LensError, match="drop lens"):
         cal.figures.ordinal_panels(y, p, lens="ordinal:1")
 
 

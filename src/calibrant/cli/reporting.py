@@ -1,4 +1,4 @@
-"""``calibrant report``: a report on one file, or a comparison of several files."""
+"""``calibrant report``: a report on the predictions of one file, or of several models in several files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..clinical.performance import ROWS
 from ..errors import ArgumentError
 from ..evaluation.measure import evaluate
 from ..input.predictions import Predictions
-from ..reporting.building import Report, build
-from ..reporting.comparing import COMPARED, compare_models
-from ..reporting.forms import Document, Form, form_of
+from ..reporting.building import Report, build, build_models
+from ..reporting.comparing import COMPARED
+from ..reporting.forms import Form, form_of
 from ..reporting.settings import Settings
 from ..reporting.tripod_items import tripod as tripod_items
 from ..sketches.collection import Sketches
@@ -61,16 +61,10 @@ from .streaming import is_large, not_streamed, read_stream
     help="Format of the report, if --out does not imply it.",
 )
 @click.option(
-    "--compare",
-    "kind",
-    type=click.Choice(["models"]),
-    help="Compare several files: the predictions of models on the same rows.",
-)
-@click.option(
     "--id",
     "id_column",
     metavar="COLUMN",
-    help="With --compare models: column that has the same id for the same row in every file; by default a column such "
+    help="With several files: column that has the same id for the same row in every file; by default a column such "
     "as id or row_id that all files have, else rows are paired by their order.",
 )
 @click.option(
@@ -112,14 +106,18 @@ from .streaming import is_large, not_streamed, read_stream
     "repeated.",
 )
 @options.debug_option
-def run(files: tuple[str, ...], *, kind: str | None, id_column: str | None, **options: Any) -> bool:
+def run(files: tuple[str, ...], *, id_column: str | None, **options: Any) -> bool:
     """Write a report on the predictions in FILE: calibration, metrics, subgroups, recalibration and threshold.
 
-    With --compare, the report compares several files.
+    Several files are the predictions of models on the same rows, which the report compares.
     """
     gates, source = Gates.take(options), Source.take(files[0], options)
     features = options.pop("features")
-    _check_files(files, kind)
+    several = len(files) > 1
+    if several and "-" in files:
+        raise ArgumentError(
+            "-", "standard input can be read only once, and several files are required", "name the files"
+        )
     single = {
         "--fail-if": gates.texts,
         "--for": options["purpose"],
@@ -127,27 +125,18 @@ def run(files: tuple[str, ...], *, kind: str | None, id_column: str | None, **op
         "--features": features,
     }
     stated = [name for name, value in single.items() if value]
-    if kind is not None and stated:
-        raise ArgumentError(stated[0], "cannot be combined with --compare", "report on one file")
+    if several and stated:
+        raise ArgumentError(stated[0], "cannot be combined with several files", "report on one file")
     output = Output.take(options)
     if output.tripod is not None:
         options["purpose"] = "clinical"
-    title, metrics, draws = options.pop("title"), options.pop("metrics"), Draws.take(options)
-    is_comparison = kind is not None
-    names = COMPARED if is_comparison and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
-    settings = Settings(
-        title=title,
-        metrics=names,
-        n_resamples=draws.resamples,
-        seed=draws.seed,
-        recalibration=options.pop("recalibration") and not is_comparison,
-        **options,
-    )
+    metrics, draws = options.pop("metrics"), Draws.take(options)
+    names = COMPARED if several and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
+    settings = Settings(metrics=names, n_resamples=draws.resamples, seed=draws.seed, **options)
     more = {"files": [named_file(file) for file in files], "by": source.columns.by, "where": source.where}
     more |= used_configuration()
-    if kind is not None:
-        comparison = compare_models(_models(files, source, id_column), settings, more)
-        output.write(comparison, comparison.sentence, {})
+    if several:
+        output.write(build_models(_models(files, source, id_column), settings, more), {})
         return False
     check_gates = _read_gates(gates, source, settings)
     data = source.read() if features else _read(source)
@@ -158,7 +147,7 @@ def run(files: tuple[str, ...], *, kind: str | None, id_column: str | None, **op
         assert report.clinical is not None
         model = report.metadata.get("model", "")
         texts[output.tripod] = tripod_items(report.clinical.summary, outcome=report.outcome or None, model=model)
-    output.write(report, report.verdict.sentence, texts)
+    output.write(report, texts)
     return gates.finish(check_gates(data, report), f"calibrant report {named_file(files[0])}")
 
 
@@ -188,19 +177,19 @@ class Output(NamedTuple):
             check_replaceable("--out", target, "a document")
         return cls(target, form, *(options.pop(name) for name in ("figures", "model_card", "tripod")))
 
-    def write(self, document: Document, sentence: str, texts: Mapping[str, str]) -> None:
-        """Write or print the document, and write texts by their paths and the figures."""
-        content = document.content(self.form)
+    def write(self, report: Report, texts: Mapping[str, str]) -> None:
+        """Write or print the report, and write texts by their paths and the figures."""
+        content = report.content(self.form)
         paths = [write_atomic(path, text.encode()) for path, text in texts.items()]
         if self.figures is not None:
-            document.save_figures(self.figures)
+            report.save_figures(self.figures)
             paths.append(Path(self.figures))
         if self.target == "-":
             say(content.decode(), nl=False)
             return
         names = [str(path) for path in (write_atomic(self.target, content), *paths)]
-        reports = getattr(document, "reports", [document])
-        print_lines([sentence, *dict.fromkeys(each.provenance.sketch for each in reports if each.provenance.sketch)])
+        sketches = dict.fromkeys(each.provenance.sketch for each in report.models)
+        print_lines([report.sentence, *filter(None, sketches)])
         say(clean(f"Wrote {', '.join(names[:-1])} and {names[-1]}." if len(names) > 1 else f"Wrote {names[0]}."))
 
 
@@ -231,17 +220,6 @@ def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[A
         return checked
 
     return check_all
-
-
-def _check_files(files: tuple[str, ...], kind: str | None) -> None:
-    if kind is None and len(files) > 1:
-        raise ArgumentError("FILE", f"expected one file, got {len(files)}", "use --compare models")
-    if kind is not None and len(files) < 2:
-        raise ArgumentError("--compare", "requires at least two files", "name them one after the other")
-    if "-" in files and len(files) > 1:
-        raise ArgumentError(
-            "-", "standard input can be read only once, and several files are required", "name the files"
-        )
 
 
 def _read(source: Source) -> Predictions | Sketches:

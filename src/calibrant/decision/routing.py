@@ -37,8 +37,8 @@ class Route:
         Error rate: observed for accepted rows, as given for the others; NaN without rows.
     claimed_error : float
         Error rate of accepted rows implied by the confidences: the mean of 1 - confidence.
-    error_interval : tuple of float
-        95% Clopper-Pearson interval of the error rate of accepted rows.
+    error_low, error_high : float
+        Ends of the 95% Clopper-Pearson interval of the error rate of accepted rows.
     cost : float
         Contribution to the mean cost of a row.
 
@@ -58,7 +58,8 @@ class Route:
     workload_sd: float
     error: float
     claimed_error: float
-    error_interval: tuple[float, float]
+    error_low: float
+    error_high: float
     cost: float
 
 
@@ -279,5 +280,5 @@ class _System:
         spread = math.sqrt(max(self.volume * share * (1 - share), 0))
         cost = share * (self.costs.get(name, 0.0) + self.costs["error"] * error) if share else 0.0
         return Route(
-            name, low, high, share, self.volume * share, spread, error, claimed, interval or (error, error), cost
+            name, low, high, share, self.volume * share, spread, error, claimed, *(interval or (error, error)), cost
         )

@@ -21,7 +21,7 @@ Counts = NDArray[np.intp]
 
 
 @documents_keywords()
-def auroc(y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label: Any = None) -> float:
+def auroc(y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, pos_label: Any = None) -> float:
     r"""Compute the area under the ROC curve.
 
     The probability that a random positive row has a higher score than a random negative row, ties counting one half. It measures
@@ -74,7 +74,7 @@ def auroc(y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label:
 
 
 @documents_keywords()
-def average_precision(y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label: Any = None) -> float:
+def average_precision(y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, pos_label: Any = None) -> float:
     r"""Compute the average precision.
 
     The mean of the precision over all thresholds, weighted by the gain in recall; it summarises the precision-recall curve without

@@ -30,7 +30,6 @@ from .optimism import optimism_diagram as optimism_diagram
 from .panels import ReliabilityPanels as ReliabilityPanels
 from .panels import classwise_panels as classwise_panels
 from .panels import ordinal_panels as ordinal_panels
-from .panels import reliability_panels as reliability_panels
 from .reliability_diagrams import ReliabilityDiagram as ReliabilityDiagram
 from .reliability_diagrams import reliability_diagram as reliability_diagram
 from .selective import RiskCoverageDiagram as RiskCoverageDiagram

@@ -49,7 +49,7 @@ class GroupErrorDiagram(Diagram):
         Number of groups of each level.
     level_errors : dict of str to ndarray
         Errors of each model by level.
-    level : int
+    depth : int
         Level whose groups are shown, 1 for the coarsest.
     groups : tuple of str
         Names of these groups.
@@ -65,14 +65,14 @@ class GroupErrorDiagram(Diagram):
     levels: tuple[str, ...]
     sizes: tuple[int, ...]
     level_errors: dict[str, Floats]
-    level: int
+    depth: int
     groups: tuple[str, ...]
     weight: dict[str, Floats]
     group_errors: dict[str, Floats]
     rows: Rows
 
     def _columns(self) -> dict[str, list[Any]]:
-        shown = self.levels[self.level - 1]
+        shown = self.levels[self.depth - 1]
         rows: list[tuple[Any, ...]] = []
         for model, errors in self.level_errors.items():
             rows += [(model, level, "", None, error) for level, error in zip(self.levels, errors, strict=True)]
@@ -83,7 +83,7 @@ class GroupErrorDiagram(Diagram):
         return {**columns, "error": none_for_nan(columns["error"])}
 
     def _title(self) -> str:
-        return f"Group errors ({self.metric}; groups of level {self.levels[self.level - 1]!r}, {_rows_text(self.rows)})"
+        return f"Group errors ({self.metric}; groups of level {self.levels[self.depth - 1]!r}, {_rows_text(self.rows)})"
 
     @plots
     def plot(self, ax: Any = None, **style: Any) -> list[Axes]:
@@ -125,7 +125,7 @@ def group_error_diagram(
     y_prob: Any = None,
     *,
     hierarchy: Mapping[Any, Any],
-    level: int = 1,
+    depth: int = 1,
     rows: Rows = "all",
     metric: str | Metric = "gece",
     sample_weight: Any = None,
@@ -143,7 +143,7 @@ def group_error_diagram(
     y_prob
     hierarchy : mapping
         Classes of each group, nested for several levels, as in `class_hierarchy`.
-    level : int, default 1
+    depth : int, default 1
         Level whose groups are shown individually, 1 for the coarsest.
     rows : {"all", "label"}, default "all"
         Error of a group: the group against the rest on all rows, or all groups on the rows labelled with the group. The
@@ -177,7 +177,7 @@ def group_error_diagram(
     chosen = catalogue[metric]
     check_options(group_error_diagram, options, chosen)
     steps = levels_of(hierarchy)
-    check_level(level, steps)
+    check_depth(depth, steps)
     titles = [f"level {place}" for place in range(1, len(steps) + 1)]
     models = read_predictions("group_error_diagram", read_models(y_true, y_prob, sample_weight, pos_label))
     level_errors, weights, group_errors = {}, {}, {}
@@ -185,7 +185,7 @@ def group_error_diagram(
         views = [grouped_view(p, step.lens) for step in steps]
         whole = views_of(p, "canonical")[0]
         assert isinstance(whole, VectorView)
-        shown = views[level - 1]
+        shown = views[depth - 1]
         places = range(shown.k)
         level_errors[name] = np.array([_error(chosen, view, options) for view in [*views, whole]])
         weights[name] = np.array([share_in(shown, place) @ row_weights(shown) for place in places])
@@ -196,18 +196,18 @@ def group_error_diagram(
         levels=(*titles, "classes"),
         sizes=(*(len(step.groups) for step in steps), classes),
         level_errors=level_errors,
-        level=level,
-        groups=tuple(steps[level - 1].groups),
+        depth=depth,
+        groups=tuple(steps[depth - 1].groups),
         weight=weights,
         group_errors=group_errors,
         rows=rows,
     )
 
 
-def check_level(level: Any, steps: Sequence[_Level]) -> None:
+def check_depth(depth: Any, steps: Sequence[_Level]) -> None:
     """Check that the hierarchy has the level."""
-    if check_whole(level, "level") > len(steps):
-        raise ArgumentError("level", f"must be at most {len(steps)}, the levels of the hierarchy; got {level}")
+    if check_whole(depth, "depth") > len(steps):
+        raise ArgumentError("depth", f"must be at most {len(steps)}, the levels of the hierarchy; got {depth}")
 
 
 class _Level(NamedTuple):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,13 @@ from ..errors import ArgumentError
 from ..util.checks import check_choice
 from ..util.results import number
 from .base import Floats, axis_names, diagonal, finish, mark_sides
-from .canvas import COLORS, OVER, PAPER_WIDTH, UNDER, ink, muted, new_ax, small_size
+from .canvas import OVER, PAPER_WIDTH, UNDER, ink, muted, new_ax, small_size
 from .labels import plain
-from .models import metric_label, single_point
-from .styling import Series, series_of
+from .models import metric_label, model_series, single_point
+from .styling import Series
 
 if TYPE_CHECKING:
-    from .reliability_diagrams import ReliabilityDiagram
+    from .reliability_diagrams import ModelReliability
 
 Limits = tuple[float, float]
 
@@ -42,7 +43,7 @@ class DrawOptions:
         check_choice(self.counts, "counts", ("strip", None))
         check_choice(self.scale, "scale", ("probability", "logit"))
 
-    def limits(self, diagrams: Iterable[ReliabilityDiagram]) -> Limits:
+    def limits(self, diagrams: Iterable[ModelReliability]) -> Limits:
         """Limits of both axes; logit axes show all points between 0 and 1."""
         if self.scale == "probability":
             return 0.0, 1.0
@@ -52,96 +53,73 @@ class DrawOptions:
             return 0.01, 0.99
         return max(float(inner.min()) / 2, 1e-6), 1 - max((1 - float(inner.max())) / 2, 1e-6)
 
+    def prepare(self, ax: Any, lens: str, limits: Limits) -> None:
+        """Labels, limits, ticks and diagonal of the axes."""
+        from matplotlib.ticker import FuncFormatter, LogitLocator, NullLocator
+
+        if self.scale == "logit":
+            ax.set(xscale="logit", yscale="logit")
+        finish(ax, *axis_names(lens))
+        ax.set(xlim=limits, ylim=limits, aspect="equal")
+        if self.scale == "probability":
+            ax.set(xticks=np.arange(6) / 5, yticks=np.arange(6) / 5)
+            diagonal(ax)
+            return
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_locator(LogitLocator(nbins=5))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.7f}".rstrip("0").rstrip(".")))
+        diagonal(ax, points=clip(1 / (1 + np.exp(-np.linspace(-14, 14, 400))), limits))
+
 
 def draw_reliability(
-    diagram: ReliabilityDiagram,
+    kind: str,
+    models: Sequence[ModelReliability],
     ax: Any,
     options: DrawOptions,
     style: Mapping[str, Any],
-    beside: Iterable[ReliabilityDiagram] = (),
+    beside: Iterable[ModelReliability] = (),
 ) -> Any:
-    """Plot one diagram into `ax` or a new figure; diagrams `beside` it share its limits."""
-    if options.scale == "logit" and diagram.kind in ("bars", "roof"):
-        raise ArgumentError("scale", f"'logit' has no baseline for {diagram.kind!r}", "use kind='bins'")
-    ax = new_ax(ax, height=PAPER_WIDTH * (1.12 if options.counts == "strip" else 1.0))
-    limits = options.limits([diagram, *beside])
-    look = _look(ax, diagram, style)
-    _prepare(ax, diagram.lens, options.scale, limits)
+    """Plot models into `ax` or a new figure, over each other; those `beside` them share their limits."""
+    if options.scale == "logit" and kind in ("bars", "roof"):
+        raise ArgumentError("scale", f"'logit' has no baseline for {kind!r}", "use kind='bins'")
+    several, lens = len(models) > 1, models[0].lens
+    if several and kind in ("bars", "roof"):
+        raise ArgumentError("kind", f"{kind!r} of several models would hide each other", "use kind='bins'")
+    strip = options.counts == "strip" and not several
+    ax = new_ax(ax, height=PAPER_WIDTH * (1.12 if strip else 1.0))
+    limits = options.limits([*models, *beside])
+    looks = model_series(ax, style, models, width=1.2 if kind == "bins" else 1.5, marker=kind == "bins")
+    options.prepare(ax, lens, limits)
     if not options.small:
-        mark_sides(ax, diagram.lens)
-    _PAINTERS[diagram.kind](diagram, ax, limits, look)
-    if options.counts == "strip":
-        if diagram.kind == "smooth" and diagram.curve is not None:
-            draw_density(ax, look.color, clip(diagram.curve.x, limits), diagram.curve.density)
-        else:
-            table = diagram.table
-            label = "weight" if table.weight_kind == "importance" else "rows"
+        mark_sides(ax, lens)
+    for model, look in zip(models, looks, strict=True):
+        # Bands of several curves would hide each other.
+        shown = replace(model, how=None, band=None) if several and model.curve is not None else model
+        _PAINTERS[kind](shown, ax, limits, look)
+        table = model.table
+        if strip and kind == "smooth" and model.curve is not None:
+            draw_density(ax, look.color, clip(model.curve.x, limits), model.curve.density)
+        elif strip:
+            unit = "weight" if table.weight_kind == "importance" else "rows"
             edges = clip(table.left, limits), clip(table.right, limits)
-            draw_histogram(ax, look.color, edges, table.weight, label)
-    if options.named:
-        _newest(ax).set_label("\n".join(filter(None, [look.label, *legend_lines(diagram)])) or "_curve")
-    else:
+            draw_histogram(ax, look.color, edges, table.weight, unit)
+        if several:
+            facts = ", ".join(_metric_lines(model))
+            label = look.named(facts) if facts else look.label
+        else:
+            label = "\n".join(filter(None, [look.label, *legend_lines(model)]))
+        newest = next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
+        newest.set_label(label or "_curve")
+    if not options.named:
         for artist in ax.get_legend_handles_labels()[0]:
             artist.set_label("")
+    if several:  # square axes leave room at the top for a legend of several lines
+        ax.set_anchor("S")
     return ax
 
 
-def draw_overlay(
-    diagrams: Mapping[str, ReliabilityDiagram], ax: Any, options: DrawOptions, style: Mapping[str, Any]
-) -> Any:
-    """Plot several diagrams into the same axes, distinguished by color, marker and dashes."""
-    flat = [diagram.kind for diagram in diagrams.values() if diagram.kind in ("bars", "roof")]
-    if flat:
-        raise ArgumentError("layout", f"'overlay' would hide {flat[0]!r}", "use kind='bins'")
-    if len(diagrams) > len(COLORS):
-        raise ArgumentError(
-            "layout", f"'overlay' shows at most {len(COLORS)} diagrams; got {len(diagrams)}", "use 'side_by_side'"
-        )
-    limits = options.limits(diagrams.values())
-    lens = next(iter(diagrams.values())).lens
-    _prepare(ax, lens, options.scale, limits)
-    mark_sides(ax, lens)
-    for name, each in diagrams.items():
-        # Bands of several curves would hide each other.
-        diagram = each if each.curve is None else replace(each, how=None, band=None)
-        look = _look(ax, diagram, {**style, "label": plain(name)})
-        _PAINTERS[diagram.kind](diagram, ax, limits, look)
-        facts = ", ".join(_metric_lines(diagram))
-        _newest(ax).set_label(look.named(facts) if facts else look.label)
-    # Square axes leave room at the top for a legend of several lines.
-    ax.set_anchor("S")
-    return ax
-
-
-def _look(ax: Any, diagram: ReliabilityDiagram, style: Mapping[str, Any]) -> Series:
-    binned = diagram.kind == "bins"
-    return series_of(ax, style, width=1.2 if binned else 1.5, marker=binned)[0]
-
-
-def _newest(ax: Any) -> Any:
-    return next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
-
-
-def _prepare(ax: Any, lens: str, scale: str, limits: Limits) -> None:
-    """Labels, limits, ticks and diagonal of the axes."""
-    from matplotlib.ticker import FuncFormatter, LogitLocator, NullLocator
-
-    if scale == "logit":
-        ax.set(xscale="logit", yscale="logit")
-    finish(ax, *axis_names(lens))
-    ax.set(xlim=limits, ylim=limits, aspect="equal")
-    if scale == "probability":
-        ax.set(xticks=np.arange(6) / 5, yticks=np.arange(6) / 5)
-        diagonal(ax)
-        return
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_locator(LogitLocator(nbins=5))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.7f}".rstrip("0").rstrip(".")))
-    diagonal(ax, points=clip(1 / (1 + np.exp(-np.linspace(-14, 14, 400))), limits))
-
-
-def _curve_points(diagram: ReliabilityDiagram) -> tuple[Floats, Floats]:
+def _curve_points(diagram: ModelReliability) -> tuple[Floats, Floats]:
     """Scores and rates of the curve, or of the non-empty bins."""
     if diagram.curve is not None:
         return diagram.curve.x, diagram.curve.y
@@ -149,7 +127,7 @@ def _curve_points(diagram: ReliabilityDiagram) -> tuple[Floats, Floats]:
     return diagram.mean_score[full], diagram.rate[full]
 
 
-def _draw_bounds(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
+def _draw_bounds(diagram: ModelReliability, ax: Any, limits: Limits, look: Series) -> None:
     """Intervals of the bins as lines, a band as an area."""
     if diagram.band is not None:
         _draw_band(diagram, ax, limits, look)
@@ -165,7 +143,7 @@ def _draw_bounds(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Ser
         drawn.set_label(bound_label(diagram))
 
 
-def bound_label(diagram: ReliabilityDiagram) -> str:
+def bound_label(diagram: ModelReliability) -> str:
     """What the intervals are."""
     if diagram.level is None:
         return "one standard error"
@@ -173,14 +151,14 @@ def bound_label(diagram: ReliabilityDiagram) -> str:
     return f"{100 * diagram.level:g}% {kind}"
 
 
-def _draw_band(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
+def _draw_band(diagram: ModelReliability, ax: Any, limits: Limits, look: Series) -> None:
     assert diagram.band is not None
     x = np.union1d(np.linspace(0, 1, 501), diagram.band.score)
     low, high = diagram.band.at(x)
     look.shade(ax, clip(x, limits), clip(low, limits), clip(high, limits), bound_label(diagram))
 
 
-def _draw_line(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
+def _draw_line(diagram: ModelReliability, ax: Any, limits: Limits, look: Series) -> None:
     """A marker for each bin, connected; markers beyond the axis are hollow."""
     x, y = _curve_points(diagram)
     _draw_bounds(diagram, ax, limits, look)
@@ -193,7 +171,7 @@ def _draw_line(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Serie
         ax.plot(*(values[beyond] for values in shown), zorder=3.2, gid="beyond", **hollow)
 
 
-def _draw_bars(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
+def _draw_bars(diagram: ModelReliability, ax: Any, limits: Limits, look: Series, *, roof: bool = False) -> None:
     """Bars up to the rate, with the gap to the mean score hatched; roofs are parallel to the diagonal, with the gap to it hatched."""
     from matplotlib.collections import PolyCollection
 
@@ -201,7 +179,7 @@ def _draw_bars(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Serie
     left, right = table.left, table.right
     # Heights at the left and the right end.
     tops, ideals = (diagram.rate, diagram.rate), (diagram.mean_score, diagram.mean_score)
-    if diagram.kind == "roof":
+    if roof:
         tops, ideals = diagram.roof, (left, right)
 
     def areas(below: Sequence[Floats], above: Sequence[Floats]) -> Any:
@@ -222,7 +200,7 @@ def _draw_bars(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Serie
     ax.plot(*_curve_points(diagram), color=ink(), zorder=3, gid="curve", clip_on=False, **style)
 
 
-def _draw_curve(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
+def _draw_curve(diagram: ModelReliability, ax: Any, limits: Limits, look: Series) -> None:
     curve = diagram.curve
     assert curve is not None
     x, y = clip(curve.x, limits), clip(curve.y, limits)
@@ -234,7 +212,13 @@ def _draw_curve(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Seri
     ax.plot(x, y, zorder=3, gid="curve", **{**single_point(x), **look.line})
 
 
-_PAINTERS = {"bins": _draw_line, "bars": _draw_bars, "roof": _draw_bars, "smooth": _draw_curve, "isotonic": _draw_curve}
+_PAINTERS: dict[str, Callable[..., None]] = {
+    "bins": _draw_line,
+    "bars": _draw_bars,
+    "roof": partial(_draw_bars, roof=True),
+    "smooth": _draw_curve,
+    "isotonic": _draw_curve,
+}
 
 
 def clip(values: Any, limits: Limits) -> Floats:
@@ -278,7 +262,7 @@ def _scale_strip(strip: Any, heights: Any, label: str) -> None:
     strip.set_ylabel(label, fontsize="small", color=muted())
 
 
-def legend_lines(diagram: ReliabilityDiagram) -> list[str]:
+def legend_lines(diagram: ModelReliability) -> list[str]:
     """Metrics by name and value, and the decomposition of the Brier score if available."""
     parts = [] if diagram.decomposition is None else diagram.decomposition._parts()
     return [
@@ -288,5 +272,5 @@ def legend_lines(diagram: ReliabilityDiagram) -> list[str]:
     ]
 
 
-def _metric_lines(diagram: ReliabilityDiagram) -> list[str]:
+def _metric_lines(diagram: ModelReliability) -> list[str]:
     return [plain(f"{metric_label(id, diagram.lens)} {number(value, 3)}") for id, value in diagram.metrics.items()]

@@ -201,7 +201,7 @@ def _span(ax: Axes, ends: tuple[float, float], y: float, **style: Any) -> None:
             ax.plot(end, y, marker, markersize=4.5, color=style["color"], clip_on=False, zorder=3, gid="cut")
 
 
-def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | None = None) -> ForestDiagram:
+def forest_diagram(validation: GroupValidation | PooledEstimate, *, metric: str | None = None) -> ForestDiagram:
     """Compute the data of a forest plot of one measure by centre or period.
 
     It shows the estimate of each group with its interval and weight, those that are left out with the reason, the pooled estimate with its confidence

@@ -13,7 +13,7 @@ from ..views.keywords import documents_keywords
 from ..views.view import VectorView
 from .base import MODELS_PARAMETERS, Diagram, Floats, finish, none_for_nan, width_of
 from .canvas import PAPER_WIDTH, Axes, new_ax
-from .classgroups import check_level, grouped_view, levels_of, share_in
+from .classgroups import check_depth, grouped_view, levels_of, share_in
 from .labels import letters_in, plain, shorten
 from .models import NAME_LETTERS, ONE, grouped_bars, read_models, read_predictions, row_weights
 from .styling import plots, series_of
@@ -96,7 +96,7 @@ def group_confidence_diagram(
     *,
     hierarchy: Mapping[Any, Any],
     given: Any = None,
-    level: int = 1,
+    depth: int = 1,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> GroupConfidenceDiagram:
@@ -112,7 +112,7 @@ def group_confidence_diagram(
         Classes of each group, nested for several levels, as in `class_hierarchy`.
     given : object, optional
         True group; required for several models. By default all of them, for one model.
-    level : int, default 1
+    depth : int, default 1
         Level of the hierarchy, 1 for the coarsest.
     sample_weight
     pos_label
@@ -134,11 +134,11 @@ def group_confidence_diagram(
     [[0.7, 0.3], [0.2, 0.8]]
     """
     steps = levels_of(hierarchy)
-    check_level(level, steps)
-    names, lens = steps[level - 1]
+    check_depth(depth, steps)
+    names, lens = steps[depth - 1]
     models = read_predictions("group_confidence_diagram", read_models(y_true, y_prob, sample_weight, pos_label))
     if given is not None and str(given) not in names:
-        raise ArgumentError("given", f"unknown group {given!r} on level {level}", f"choose one of {names}")
+        raise ArgumentError("given", f"unknown group {given!r} on level {depth}", f"choose one of {names}")
     if given is None and len(models) > 1:
         raise ArgumentError("given", "is required to compare several models", f"choose one of {names}")
     places = range(len(names)) if given is None else [names.index(str(given))]

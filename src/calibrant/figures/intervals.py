@@ -18,12 +18,11 @@ from ..util.results import number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
 from ..views.view import View
-from .base import MODELS_PARAMETERS, Diagram, Floats, finish, score_label
+from .base import MODELS_PARAMETERS, Diagram, Floats, finish, one_view, score_label
 from .canvas import PAPER_WIDTH, Axes
 from .labels import fit
 from .models import (
     by_model,
-    event_view,
     grouped_bars,
     model_named,
     model_series,
@@ -180,7 +179,7 @@ def interval_error_diagram(
     models = read_models(y_true, y_prob, sample_weight, pos_label)
     errors = []
     for name, source in models.items():
-        view = event_view(source, lens)
+        view = one_view(source, lens)
         errors.append(_interval_errors(name, view, low, high, chosen, options))
     return IntervalDiagram(tuple(titles), low, high, tuple(errors), chosen.id, view.lens)
 

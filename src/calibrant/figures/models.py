@@ -12,9 +12,9 @@ from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
 from ..views.lenses import Lens
-from ..views.resolve import as_predictions, paired_models, resolve, views_of
+from ..views.resolve import Source, as_predictions, paired_models, resolve
 from ..views.view import Summary, VectorView, View
-from .base import none_for_nan, only_view, rows_or_view
+from .base import none_for_nan, one_view
 from .canvas import Axes, grid_of_axes, new_ax
 from .labels import plain, shorten
 from .styling import Series, series_of
@@ -22,7 +22,6 @@ from .styling import Series, series_of
 if TYPE_CHECKING:
     from matplotlib.container import BarContainer
 
-Source = Predictions | View | VectorView
 ONE = "model"
 """Name of a model without one."""
 # Letters of names beside axes.
@@ -33,15 +32,15 @@ def read_models(y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_
     """Models by name: from a mapping as `y_prob` (same labels), from a mapping of Predictions, or a single one."""
     models = y_prob if isinstance(y_prob, Mapping) else y_true if isinstance(y_true, Mapping) else None
     if models is None:
-        return {ONE: rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label))}
+        return {ONE: resolve(y_true, y_prob, sample_weight, pos_label)}
     argument = "y_prob" if models is y_prob else "y_true"
     if not models or len({str(name) for name in models}) < len(models):
         raise ArgumentError(
             argument, "must contain one or more models with different names", "for example {'before': p, 'after': q}"
         )
     if models is y_true and any(isinstance(source, (View, VectorView, Summary)) for source in models.values()):
-        return {str(name): rows_or_view(resolve(source)) for name, source in models.items()}
-    parts = paired_models(y_true, y_prob, sample_weight, pos_label, argument="y_prob")
+        return {str(name): resolve(source) for name, source in models.items()}
+    parts = paired_models(y_true, y_prob, sample_weight, pos_label)
     return {name: as_predictions(part) for name, part in parts.items()}
 
 
@@ -88,14 +87,9 @@ def read_predictions(who: str, models: Mapping[str, Source]) -> dict[str, Predic
     return checked
 
 
-def event_view(source: Source, lens: str | Lens) -> View:
-    """The view of the event of one model."""
-    return only_view(source, views_of(source, lens) if isinstance(source, Predictions) else [source], lens)
-
-
 def model_views(who: str, models: Mapping[str, Source], lens: str | Lens) -> dict[str, View]:
     """The view of the event of each model, with observed outcomes."""
-    views = {name: event_view(source, lens) for name, source in models.items()}
+    views = {name: one_view(source, lens) for name, source in models.items()}
     if any(view.is_soft for view in views.values()):
         raise UndefinedMetricError(who, "is not defined for soft labels")
     return views

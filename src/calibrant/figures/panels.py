@@ -1,4 +1,4 @@
-"""Several reliability diagrams: models side by side or overlaid, before and after recalibration, one panel per class."""
+"""Several reliability diagrams: one panel per class, or per cut of ordered classes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from ..errors import ArgumentError, InputTypeError, LensError
 from ..evaluation.header import class_shares
 from ..input.predictions import Predictions
-from ..util.checks import check_choice, check_whole
+from ..util.checks import check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import Source, resolve, views_of
-from .base import Diagram, axis_names, width_of
-from .canvas import PAPER_WIDTH, Axes, grid_of_axes, grow
-from .drawing import DrawOptions, bound_label, draw_overlay, draw_reliability, legend_lines
+from .base import axis_names, width_of
+from .canvas import Axes, grid_of_axes, grow
+from .drawing import DrawOptions, bound_label, draw_reliability, legend_lines
 from .labels import fit, plain
-from .reliability_diagrams import ReliabilityDiagram, reliability_diagram
+from .reliability_diagrams import Reliabilities, reliability_diagram
 from .styling import plots
 
 if TYPE_CHECKING:
@@ -29,83 +29,58 @@ MOST_CLASSES = 12
 
 
 @dataclass(frozen=True, repr=False)
-class ReliabilityPanels(Diagram):
-    """Reliability diagrams by name; `plot` draws one panel per diagram, or all in one.
+class ReliabilityPanels(Reliabilities):
+    """Reliability diagrams of classes; `plot` draws one panel for each.
 
     Parameters
     ----------
-    diagrams : dict of str to ReliabilityDiagram
-        The diagrams.
+    kind : str
+        Form of the diagrams.
+    models : tuple of ModelReliability
+        Bins, intervals and curve of each class; ``panels[name]`` returns one.
     """
 
-    diagrams: dict[str, ReliabilityDiagram]
-
-    def __len__(self) -> int:
-        return len(self.diagrams)
-
-    def __getitem__(self, name: str) -> ReliabilityDiagram:
-        return self.diagrams[name]
-
-    def _columns(self) -> dict[str, list[Any]]:
-        columns: dict[str, list[Any]] = {}
-        for name, diagram in self.diagrams.items():
-            bins = {**diagram.table.to_dict(), **diagram._listed("low", "high")}
-            columns.setdefault("name", []).extend([name] * len(diagram.table))
-            for heading, values in bins.items():
-                columns.setdefault(heading, []).extend(values)
-        return columns
-
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        ids = list(dict.fromkeys(id for diagram in self.diagrams.values() for id in diagram.metrics))
-        rows = [
-            [name, f"{diagram.table.total:,.6g}", *(number(diagram.metrics.get(id)) for id in ids)]
-            for name, diagram in self.diagrams.items()
-        ]
+        ids = list(self.models[0].metrics)
+        rows = [[one.name, f"{one.table.total:,.6g}", *(number(one.metrics[id]) for id in ids)] for one in self.models]
         return ["name", "rows", *ids], rows
 
     def _title(self) -> str:
-        kinds = ", ".join(dict.fromkeys(diagram.kind for diagram in self.diagrams.values()))
-        return f"Reliability diagrams ({len(self)}, {kinds})"
+        return f"Reliability diagrams ({len(self.models)}, {self.kind})"
 
     @plots
     def plot(
         self,
         figure: Figure | None = None,
         *,
-        layout: Literal["side_by_side", "overlay"] = "side_by_side",
         counts: Literal["strip"] | None = "strip",
         scale: Literal["probability", "logit"] = "probability",
         **style: Any,
     ) -> list[Axes]:
-        """Plot the diagrams.
+        """Plot the diagrams side by side.
 
         Parameters
         ----------
         figure : matplotlib.figure.Figure, optional
             Figure to plot into; by default a new one.
-        layout : {"side_by_side", "overlay"}, default "side_by_side"
-            One panel per diagram, or all in one, distinguished by color, marker and dashes.
         counts : {"strip"} or None, default "strip"
-            Whether to show a strip of counts above each panel; not in an overlay.
+            Whether to show a strip of counts above each panel.
         scale : {"probability", "logit"}, default "probability"
             Scale of both axes.
         """
-        check_choice(layout, "layout", ("side_by_side", "overlay"))
-        small = len(self) > 3
+        count = len(self.models)
+        small = count > 3
         options = DrawOptions(counts=counts, scale=scale, small=small, named=False)
-        if layout == "overlay":
-            ax = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)[0]
-            return [draw_overlay(self.diagrams, ax, options, style)]
         # Up to three panels in one row; else the number that leaves the fewest places empty.
-        across = len(self) if not small else min((4, 3, 5), key=lambda across: -len(self) % across)
+        across = count if not small else min((4, 3, 5), key=lambda across: -count % across)
         size: dict[str, Any] = {"width": 1.75, "height": 2.3} if small else {"width": 2.6, "height": 3.05}
-        axes = grid_of_axes(figure, len(self), columns=across, **size)
-        several = len({diagram.lens for diagram in self.diagrams.values()}) > 1
+        axes = grid_of_axes(figure, count, columns=across, **size)
+        several = len({model.lens for model in self.models}) > 1
         most_lines = 0
-        for place, (ax, name, diagram) in enumerate(zip(axes, self.diagrams, self.diagrams.values(), strict=True)):
-            draw_reliability(diagram, ax, options, style, self.diagrams.values())
-            bounds = [] if small or diagram.how is None else [bound_label(diagram)]
-            lines = [plain(name), *legend_lines(diagram), *bounds]
+        for place, (ax, model) in enumerate(zip(axes, self.models, strict=True)):
+            draw_reliability(self.kind, [model], ax, options, style, self.models)
+            bounds = [] if small or model.how is None else [bound_label(model)]
+            lines = [plain(model.name), *legend_lines(model), *bounds]
             title = "\n".join(fit(line, 0.8 * width_of(ax)) for line in lines)
             most_lines = max(most_lines, title.count("\n"))
             # The title belongs to the strip; that of the axes would be moved above the strip too late.
@@ -113,52 +88,11 @@ class ReliabilityPanels(Diagram):
             titled.set_title(title, fontsize="small", pad=3)
             if small and titled is not ax:
                 titled.set(ylabel="", yticks=[])
-            predicted, observed = axis_names("binary" if several else diagram.lens)  # the titles name the classes
-            ax.set_xlabel(fit(predicted, width_of(ax)) if place >= len(self) - across else "")
+            predicted, observed = axis_names("binary" if several else model.lens)  # the titles name the classes
+            ax.set_xlabel(fit(predicted, width_of(ax)) if place >= count - across else "")
             ax.set_ylabel("" if place % across else fit(observed, width_of(ax)))
-        grow(axes[0].figure, most_lines * -(-len(self) // across))
+        grow(axes[0].figure, most_lines * -(-count // across))
         return axes
-
-
-@documents_keywords()
-def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **options: Any) -> ReliabilityPanels:
-    """Compute reliability diagrams of several models on the same rows.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (N,) or mapping
-        Labels; or, without `models`, a mapping from names to Predictions, Views or Sketches.
-    models : mapping of str to array-like, optional
-        Probabilities of each model.
-    **options
-        Keywords of `reliability_diagram`, such as `bins`, `lens` and `level`.
-
-    Returns
-    -------
-    ReliabilityPanels
-        ``diagrams`` by name. ``plot()`` draws them side by side, ``plot(layout="overlay")`` in one.
-
-    See Also
-    --------
-    reliability_diagram : One model.
-
-    References
-    ----------
-    .. [1] Broecker and Smith (2007): Increasing the reliability of reliability diagrams. Weather and Forecasting 22.
-
-    Examples
-    --------
-    >>> from calibrant.figures.panels import reliability_panels
-    >>> models = {"bold": [0.1, 0.2, 0.9, 0.9], "shy": [0.4, 0.4, 0.6, 0.6]}
-    >>> panels = reliability_panels([0, 1, 1, 1], models, bins=2, metrics=("ece",))
-    >>> {name: round(diagram.metrics["ece"], 2) for name, diagram in panels.diagrams.items()}
-    {'bold': 0.22, 'shy': 0.25}
-    """
-    argument, named = ("y_true", y_true) if models is None else ("models", models)
-    if not isinstance(named, Mapping) or not named:
-        raise InputTypeError(argument, "must be a mapping from names to models", "for example {'model': y_prob}")
-    sources = {str(name): (source,) if models is None else (y_true, source) for name, source in named.items()}
-    return ReliabilityPanels({name: reliability_diagram(*source, **options) for name, source in sources.items()})
 
 
 @documents_keywords()
@@ -187,7 +121,7 @@ def classwise_panels(
     Returns
     -------
     ReliabilityPanels
-        ``diagrams`` by class. ``plot()`` draws them.
+        ``models`` by class; ``panels[name]`` is one. ``plot()`` draws them.
 
     See Also
     --------
@@ -202,16 +136,13 @@ def classwise_panels(
     >>> import calibrant as cal
     >>> from calibrant.figures.panels import classwise_panels
     >>> drawn = cal.inference.make_calibrated(500, distribution=(1, 2, 3), classes=3, rng=0)
-    >>> list(classwise_panels(drawn.y_true, drawn.y_prob, show=2).diagrams)
+    >>> [panel.name for panel in classwise_panels(drawn.y_true, drawn.y_prob, show=2).models]
     ['class 2', 'class 1']
     """
     source = _with_rows(resolve(y_true, y_prob, sample_weight, pos_label))
-    diagrams = {}
-    for index in _classes(source, show):
-        name = _name_of(source, index)
-        shown = f"class {name}" if source.classes is None else str(name)
-        diagrams[shown] = reliability_diagram(source, lens=f"class:{name}", **options)
-    return ReliabilityPanels(diagrams)
+    names = [_name_of(source, index) for index in _classes(source, show)]
+    prefix = "class " if source.classes is None else ""
+    return _panels(source, {f"{prefix}{name}": f"class:{name}" for name in names}, options)
 
 
 @documents_keywords()
@@ -240,7 +171,7 @@ def ordinal_panels(
     Returns
     -------
     ReliabilityPanels
-        ``diagrams`` of the probability of at most each class. ``plot()`` draws them.
+        ``models`` of the probability of at most each class; ``panels[name]`` is one. ``plot()`` draws them.
 
     Raises
     ------
@@ -260,7 +191,7 @@ def ordinal_panels(
     --------
     >>> import calibrant as cal
     >>> drawn = cal.inference.make_calibrated(500, distribution=(1, 2, 3), classes=3, rng=0)
-    >>> list(cal.figures.ordinal_panels(drawn.y_true, drawn.y_prob).diagrams)
+    >>> [panel.name for panel in cal.figures.ordinal_panels(drawn.y_true, drawn.y_prob).models]
     ['at most 0', 'at most 1']
     """
     source = _with_rows(resolve(y_true, y_prob, sample_weight, pos_label))
@@ -270,9 +201,13 @@ def ordinal_panels(
         chosen: Sequence[Any] = [cuts[round(place)] for place in np.linspace(0, len(cuts) - 1, count)]
     else:
         chosen = [_name_of(source, index) for index in _classes(source, show)]
-    return ReliabilityPanels(
-        {f"at most {name}": reliability_diagram(source, lens=f"ordinal:{name}", **options) for name in chosen}
-    )
+    return _panels(source, {f"at most {name}": f"ordinal:{name}" for name in chosen}, options)
+
+
+def _panels(source: Predictions, lenses: Mapping[str, str], options: Mapping[str, Any]) -> ReliabilityPanels:
+    """The diagram of each lens, by its name."""
+    found = reliability_diagram({name: views_of(source, lens)[0] for name, lens in lenses.items()}, **options)
+    return ReliabilityPanels(found.kind, found.models)
 
 
 def _name_of(source: Predictions, index: int) -> Any:
@@ -283,7 +218,7 @@ def _with_rows(source: Source) -> Predictions:
     """Return predictions with rows, for figures of all classes."""
     if not isinstance(source, Predictions):
         remedy = (
-            "pass labels and probabilities, or a mapping such as {'cat': sketches['class:cat']} to reliability_panels"
+            "pass labels and probabilities, or a mapping such as {'cat': sketches['class:cat']} to reliability_diagram"
         )
         raise InputTypeError("y_true", "views and sketches have one event per row", remedy)
     return source

@@ -20,13 +20,12 @@ from ..util.checks import check_choice, check_fraction
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from ..views.resolve import resolve
 from ..views.view import View
-from .base import Diagram, Floats, least_rows, one_view
+from .base import MODELS_PARAMETERS, Diagram, Floats, least_rows, none_for_nan, one_view
 from .canvas import Axes
 from .drawing import DrawOptions, bound_label, draw_reliability
 from .fits import FittedCurve, corp_curve, no_bounds, smooth_curve
-from .models import metric_label
+from .models import ONE, metric_label, model_named, read_models
 from .styling import plots
 from .uncertainty import BINOMIAL, band_bounds, bin_bounds
 
@@ -39,14 +38,14 @@ KINDS = ("auto", "bins", "bars", "roof", "smooth", "isotonic")
 WAYS = ("auto", *BINOMIAL, "standard_error", "bootstrap", "consistency", "band", None)
 
 
-@dataclass(frozen=True, repr=False)
-class ReliabilityDiagram(Diagram):
-    """Data of a reliability diagram; `plot` draws it.
+@dataclass(frozen=True)
+class ModelReliability:
+    """Mean scores and observed rates of one model.
 
     Parameters
     ----------
-    kind : str
-        Form of the diagram.
+    name : str
+        Name of the model, or of the class of a panel.
     lens : str
         Lens of the scores.
     table : BinTable
@@ -69,15 +68,9 @@ class ReliabilityDiagram(Diagram):
         Values of the requested metrics by identifier.
     rule : binning rule, default EqualWidth(15)
         Rule of the bins.
-
-    See Also
-    --------
-    reliability_diagram : The function that returns it.
     """
 
-    _hidden = ("rule",)
-
-    kind: str
+    name: str
     lens: str
     table: BinTable = field(repr=False)
     low: Floats
@@ -106,6 +99,54 @@ class ReliabilityDiagram(Diagram):
         gap = np.where(self.table.empty, np.nan, self.table.gap)
         return self.table.left - gap, self.table.right - gap
 
+    @property
+    def merged(self) -> str:
+        """Which bins are merged, as text; empty where none is or the diagram has no bins."""
+        least = getattr(self.rule, "min_rows", None) if self.curve is None else None
+        return "" if least is None else f"bins with fewer than {least} rows merged"
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One row per bin, or per point of the curve."""
+        if self.curve is None:
+            return {**self.table.to_dict(), "low": none_for_nan(self.low), "high": none_for_nan(self.high)}
+        return {name: values for name, values in self.curve.to_dict().items() if name != "bandwidth"}
+
+
+@dataclass(frozen=True, repr=False)
+class Reliabilities(Diagram):
+    """Data of reliability diagrams of several models, or of several classes of one."""
+
+    _numeric = range(1, 100)
+
+    kind: str
+    models: tuple[ModelReliability, ...]
+
+    def __getitem__(self, name: str) -> ModelReliability:
+        return model_named(self.models, name)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        parts = [(model.name, model.columns()) for model in self.models]
+        names = [name for name, columns in parts for _ in next(iter(columns.values()))]
+        stacked = {key: [value for _, columns in parts for value in columns[key]] for key in parts[0][1]}
+        return {"model": names, **stacked}
+
+
+@dataclass(frozen=True, repr=False)
+class ReliabilityDiagram(Reliabilities):
+    """Data of a reliability diagram; `plot` draws it.
+
+    Parameters
+    ----------
+    kind : str
+        Form of the diagram.
+    models : tuple of ModelReliability
+        Bins, intervals and curve of each model; ``diagram[name]`` returns one.
+
+    See Also
+    --------
+    reliability_diagram : The function that returns it.
+    """
+
     @classmethod
     def of_curve(cls, curve: CalibrationCurve) -> ReliabilityDiagram:
         """Convert a calibration curve, with its bins and intervals, to a diagram.
@@ -121,25 +162,20 @@ class ReliabilityDiagram(Diagram):
             The diagram.
         """
         how = None if curve.level is None else "clopper_pearson"
-        return cls("bins", curve.lens, curve.table, curve.low, curve.high, curve.level, how)
-
-    def _columns(self) -> dict[str, list[Any]]:
-        """One row per bin, or per point of the curve."""
-        if self.curve is None:
-            return {**self.table.to_dict(), **self._listed("low", "high")}
-        return {name: values for name, values in self.curve.to_dict().items() if name != "bandwidth"}
+        one = ModelReliability(ONE, curve.lens, curve.table, curve.low, curve.high, curve.level, how)
+        return cls("bins", (one,))
 
     def _title(self) -> str:
-        bounds = "" if self.how is None else f", {bound_label(self)}"
-        values = "".join(f", {metric_label(id, self.lens)} {number(value)}" for id, value in self.metrics.items())
-        merged = self.merged
-        return f"Reliability diagram ({self.kind}, {self.lens}{bounds}{values}{', ' if merged else ''}{merged})"
-
-    @property
-    def merged(self) -> str:
-        """Which bins are merged, as text; empty where none is or the diagram has no bins."""
-        least = getattr(self.rule, "min_rows", None) if self.curve is None else None
-        return "" if least is None else f"bins with fewer than {least} rows merged"
+        first = self.models[0]
+        bounds = "" if first.how is None else bound_label(first)
+        values = [
+            f"{'' if model.name == ONE else f'{model.name} '}{metric_label(id, model.lens)} {number(value)}"
+            for model in self.models
+            for id, value in model.metrics.items()
+        ]
+        return (
+            f"Reliability diagram ({', '.join(filter(None, [self.kind, first.lens, bounds, *values, first.merged]))})"
+        )
 
     @plots
     def plot(
@@ -150,17 +186,17 @@ class ReliabilityDiagram(Diagram):
         scale: Literal["probability", "logit"] = "probability",
         **style: Any,
     ) -> Axes:
-        """Plot the diagram.
+        """Plot the diagram, several models over each other.
 
         Parameters
         ----------
         ax
         counts : {"strip"} or None, default "strip"
-            Whether to show a strip with the number of rows per bin above the diagram.
+            Whether to show a strip with the number of rows per bin above the diagram; not of several models.
         scale : {"probability", "logit"}, default "probability"
             Scale of both axes; ``"logit"`` for rare events.
         """
-        return draw_reliability(self, ax, DrawOptions(counts=counts, scale=scale), style)
+        return draw_reliability(self.kind, self.models, ax, DrawOptions(counts=counts, scale=scale), style)
 
 
 def metric_value(metric: Metric, view: View, rule: BinningRule) -> float:
@@ -170,7 +206,7 @@ def metric_value(metric: Metric, view: View, rule: BinningRule) -> float:
     return float(metric(view, binning=rule) if same else metric(view))
 
 
-@documents_keywords()
+@documents_keywords(table=MODELS_PARAMETERS)
 def reliability_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -188,7 +224,7 @@ def reliability_diagram(
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> ReliabilityDiagram:
-    r"""Compute the reliability diagram of predictions: observed rate against predicted probability.
+    r"""Compute the reliability diagram of one or more models: observed rate against predicted probability.
 
     Points below the diagonal are overconfident, or overestimate the event; an interval that does not reach the
     diagonal is evidence of miscalibration in that bin.
@@ -229,8 +265,8 @@ def reliability_diagram(
     Returns
     -------
     ReliabilityDiagram
-        The data: ``table`` with the bins, ``mean_score``, ``rate``, ``low``, ``high`` and ``metrics``; ``plot()``
-        draws it and ``to_frame()`` returns it as a table.
+        ``models`` with the ``table`` of the bins, ``mean_score``, ``rate``, ``low``, ``high`` and ``metrics``; ``diagram[name]`` is that of
+        one model. ``plot()`` draws them and ``to_frame()`` returns them as a table.
 
     Raises
     ------
@@ -240,7 +276,6 @@ def reliability_diagram(
     See Also
     --------
     calibration_curve : The bins without a figure.
-    reliability_panels : Several models.
     classwise_panels : One panel per class.
     ordinal_panels : One panel per cut of ordered classes.
     cumulative_diagram : Without bins.
@@ -262,49 +297,48 @@ def reliability_diagram(
     --------
     >>> from calibrant.figures import reliability_diagram
     >>> diagram = reliability_diagram([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2, metrics=("ece",))
-    >>> diagram.rate.tolist(), round(diagram.metrics["ece"], 3)
+    >>> diagram["model"].rate.tolist(), round(diagram["model"].metrics["ece"], 3)
     ([0.5, 1.0], 0.2)
+
+    Two models:
+
+    >>> models = {"bold": [0.1, 0.2, 0.9, 0.9], "shy": [0.4, 0.4, 0.6, 0.6]}
+    >>> diagram = reliability_diagram([0, 1, 1, 1], models, bins=2, metrics=("ece",))
+    >>> {model.name: round(model.metrics["ece"], 2) for model in diagram.models}
+    {'bold': 0.22, 'shy': 0.25}
     """
     check_choice(kind, "kind", KINDS)
     check_choice(uncertainty, "uncertainty", WAYS)
     if level is not None:
         check_fraction(level, "level")
-    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label), lens)
+    sources = read_models(y_true, y_prob, sample_weight, pos_label)
     by_default = is_default(bins) and is_default(binning)
     if kind == "auto":
         needs_bins = not by_default or uncertainty in (*BINOMIAL, "standard_error")
         kind = "bins" if needs_bins else "isotonic"
-    how = None if level is None else _uncertainty_of(view, kind, uncertainty)
-    level = level or 0.95
-    rule = binning_rule(bins, binning)
-    shown_rule = EqualWidth(BINS, min_rows=least_rows(view)) if by_default else rule
-    table = bin_table(view, shown_rule)
-    band = calibration_band(view, alpha=1 - level) if how == "band" else None
-    draws: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "rng": rng}
-    curve = parts = None
-    bounds = no_bounds(len(table))
-    if kind == "smooth":
-        curve = smooth_curve(view, how, bandwidth=bandwidth, **draws)
-    elif kind == "isotonic":
-        curve = corp_curve(view, how, **draws)
-        parts = decompose(view, method="corp")
-    elif how is not None and band is None:
-        bounds = bin_bounds(view, table, shown_rule, how, **draws)
-    if band is not None:
-        bounds = band_bounds(band, table.mean_score)
-    return ReliabilityDiagram(
-        kind,
-        view.lens,
-        table,
-        *bounds,
-        None if how in (None, "standard_error") else level,
-        how,
-        curve,
-        band,
-        parts,
-        {metric.id: metric_value(metric, view, rule) for metric in (catalogue[name] for name in metrics)},
-        shown_rule,
-    )
+    draws: dict[str, Any] = {"level": level or 0.95, "n_resamples": n_resamples, "rng": rng}
+    rule, chosen = binning_rule(bins, binning), [catalogue[name] for name in metrics]
+    models = []
+    for name, source in sources.items():
+        view = one_view(source, lens)
+        how = None if level is None else _uncertainty_of(view, kind, uncertainty)
+        shown = EqualWidth(BINS, min_rows=least_rows(view)) if by_default else rule
+        table = bin_table(view, shown)
+        curve = parts = band = None
+        bounds = no_bounds(len(table))
+        if how == "band":
+            band = calibration_band(view, alpha=1 - draws["level"])
+            bounds = band_bounds(band, table.mean_score)
+        if kind == "smooth":
+            curve = smooth_curve(view, how, bandwidth=bandwidth, **draws)
+        elif kind == "isotonic":
+            curve, parts = corp_curve(view, how, **draws), decompose(view, method="corp")
+        elif how is not None and band is None:
+            bounds = bin_bounds(view, table, shown, how, **draws)
+        own = None if how in (None, "standard_error") else draws["level"]
+        values = {metric.id: metric_value(metric, view, rule) for metric in chosen}
+        models.append(ModelReliability(name, view.lens, table, *bounds, own, how, curve, band, parts, values, shown))
+    return ReliabilityDiagram(kind, tuple(models))
 
 
 def _uncertainty_of(view: View, kind: str, uncertainty: str | None) -> str | None:

@@ -28,7 +28,7 @@ from ..views.resolve import resolve
 from ..views.view import VectorView, View
 from .base import DASHED, Diagram, Floats, finish, rows_or_view
 from .canvas import PAPER_WIDTH, Axes, muted
-from .models import Source, in_octaves, panels, value_or_nan
+from .models import in_octaves, panels, value_or_nan
 from .styling import Series, plots, series_of
 
 COLUMNS = ("metric_value", "spread", "low", "high", "by_chance", "chance_low", "chance_high")
@@ -333,7 +333,7 @@ def _settings(metric: Metric, over: Any, values: Any, options: dict[str, Any]) -
     return tuple(sorted(set(settings)))
 
 
-def _check(source: Source, lens: Any, level: Any, n_resamples: Any) -> None:
+def _check(source: Predictions | View | VectorView, lens: Any, level: Any, n_resamples: Any) -> None:
     check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples", 2)
     if isinstance(source, VectorView):
@@ -410,7 +410,9 @@ def _longest_run(value: Floats, kinds: Sequence[int], agree: NDArray[np.bool_]) 
     return result
 
 
-def _resampled(source: Source, plans: list[Plan], draws: Draws, share: float, count: int, seed: int) -> Floats:
+def _resampled(
+    source: Predictions | View | VectorView, plans: list[Plan], draws: Draws, share: float, count: int, seed: int
+) -> Floats:
     """Value of each plan (columns) on the same resamples of a share of the rows; NaN for labels to simulate if these are soft."""
     assert not isinstance(source, VectorView)
     soft = source.soft is not None if isinstance(source, Predictions) else source.is_soft

@@ -141,7 +141,7 @@ class Comparison(Result):
 @documents_keywords()
 def compare(
     y_true: Any,
-    models: Mapping[str, Any] | None = None,
+    y_prob: Mapping[str, Any] | None = None,
     *,
     metric: str | Metric = "brier",
     level: float = 0.95,
@@ -163,8 +163,8 @@ def compare(
     Parameters
     ----------
     y_true : array-like of shape (N,), or mapping of str to Predictions
-        Observed labels; or, without `models`, the `Predictions` of each model, by name, for the same rows.
-    models : mapping of str to array-like, optional
+        Observed labels; or, without `y_prob`, the `Predictions` of each model, by name, for the same rows.
+    y_prob : mapping of str to array-like, optional
         Predicted probabilities of each model, by name, for the same rows.
     metric : str or Metric, default "brier"
         Identifier or alias of a metric; its options, such as ``bins=``, are accepted as keywords.
@@ -218,10 +218,10 @@ def compare(
     >>> round(result["good", "flat"].difference, 2)
     -0.21
     """
-    several = y_true if models is None else models
+    several = y_true if y_prob is None else y_prob
     if not isinstance(several, Mapping) or len(several) < 2:
         raise ArgumentError(
-            "models", "must be a mapping of at least two models", 'for example {"old": p_old, "new": p_new}'
+            "y_prob", "must be a mapping of at least two models", 'for example {"old": p_old, "new": p_new}'
         )
     check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples")
@@ -233,7 +233,7 @@ def compare(
     if lens is not None:
         options["lens"] = lens
     refuse_options_of_rows(chosen, options)
-    given = paired_models(y_true, models, sample_weight, pos_label)
+    given = paired_models(y_true, y_prob, sample_weight, pos_label)
     check_paired(given)
     check_same_rows(y_true, {"where": where})
     _check_same_rows(where, given)
@@ -289,7 +289,7 @@ def _check_same_rows(where: Any, given: dict[str, Predictions]) -> None:
         if len(apart):
             row = int(apart[0] if p.kept is None else np.flatnonzero(p.kept)[apart[0]])
             problem = f"{where.name} selects different rows of {first!r} and {name!r}"
-            raise ShapeError("models", problem, "select the same rows for all, for example by a mask", row=row)
+            raise ShapeError("y_prob", problem, "select the same rows for all, for example by a mask", row=row)
 
 
 def _difference(first: str, second: str, value: float, pairs: Floats, level: float) -> Difference:

@@ -318,7 +318,7 @@ def assess_many(
     draws = DRAWS[method]
     sources: dict[str, AnySource] = {}
     if isinstance(y_true, Mapping) or isinstance(y_prob, Mapping):
-        models = paired_models(y_true, y_prob, sample_weight, pos_label, argument="y_prob")
+        models = paired_models(y_true, y_prob, sample_weight, pos_label)
         sources = {name: resolve(model, where=where) for name, model in models.items()}
         if correction == "min_p" and len(sources) > 1:
             raise ArgumentError(

@@ -107,7 +107,7 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
             if isinstance(value, str)
             else "call it and pass what it returns"
             if callable(value)
-            else "pass its values as a list, in the order of the rows, or several models to compare, figures.reliability_panels or reporting.compare_reports",
+            else "pass its values as a list, in the order of the rows, or several models to compare, report, reliability_diagram or another figure",
         )
     array = _from_frame_library(value, argument)
     if array is None and hasattr(value, "__array__"):

@@ -490,8 +490,8 @@ def _short_repr(value: Any) -> str:
 
 def read_openai_logprobs(
     path: Any,
-    choices: str | Sequence[str] = "ABCD",
     *,
+    choices: str | Sequence[str] = "ABCD",
     label: Any = None,
     position: int = 0,
     failed: Literal["raise", "drop"] = "raise",
@@ -560,7 +560,7 @@ def read_openai_logprobs(
     >>> record = {"answer": "A", "choices": [{"logprobs": {"content": content}}]}
     >>> with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as log:
     ...     print(json.dumps(record), file=log, flush=True)
-    ...     predictions = cal.input.read_openai_logprobs(log.name, "AB")
+    ...     predictions = cal.input.read_openai_logprobs(log.name, choices="AB")
     >>> predictions.probs.round(4).tolist(), predictions.labels.tolist()
     ([[0.7685, 0.2315]], [0])
     """

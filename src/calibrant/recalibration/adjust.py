@@ -115,7 +115,7 @@ class PriorEstimate(Result):
         )
 
 
-def prior_shift_em(probs: Any, before: Prior, sample_weight: Any = None, *, counts: Any = None) -> PriorEstimate:
+def prior_shift_em(probs: Any, before: Prior, *, sample_weight: Any = None, counts: Any = None) -> PriorEstimate:
     r"""Estimate the class prevalences of unlabelled data by the EM algorithm.
 
     Assumes a prior probability shift: the prevalences have changed, while the distribution of the inputs within each class has not.

@@ -2,7 +2,5 @@
 
 from .building import Report as Report
 from .building import report as report
-from .comparing import ReportComparison as ReportComparison
-from .comparing import compare_reports as compare_reports
 from .timeline import write_timeline as write_timeline
 from .tripod_items import tripod as tripod

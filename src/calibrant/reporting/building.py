@@ -1,18 +1,21 @@
-"""report: the calibration of one set of predictions, from the conclusion to the provenance, in bounded time."""
+"""report: the calibration of predictions of one or several models, from the conclusion to the provenance, in bounded time."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ..binning.rules import BinningRule, EqualMass, EqualWidth
 from ..binning.table import BinTable
-from ..errors import CalibrantError, LensError
+from ..errors import ArgumentError, CalibrantError, LensError
 from ..evaluation.header import outcome_of
 from ..evaluation.result import Evaluation
-from ..figures.base import least_rows
+from ..figures.base import MODELS_PARAMETERS, least_rows
+from ..figures.models import ONE
 from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -21,14 +24,17 @@ from ..plugins import installed
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
 from ..util.progress import loop
+from ..util.results import Result, percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens, shared_name
-from ..views.resolve import as_predictions, resolve, views_of
+from ..views.resolve import as_predictions, check_paired, paired_models, resolve, views_of
 from ..views.view import VectorView, View
+from .comparing import COMPARED, compare_models
 from .content import (
     BeforeAfter,
     CalibratorTable,
     Clinical,
+    ComparedModels,
     Diagram,
     DiagramBin,
     FeatureGaps,
@@ -41,23 +47,28 @@ from .content import (
     Weaknesses,
 )
 from .feature_gaps import feature_charts, find_feature_gaps
-from .forms import Document
+from .forms import Form, framed
 from .html import chart_texts, render_report, report_tiles
 from .interactive import Interactive, benefit_columns, curve_columns, interactive
 from .measuring import measure
-from .overlay import Overlay, report_sides
+from .overlay import report_sides
+from .pictures import still, write_figures
 from .plain import render_markdown
+from .printing import docx_of, pdf_of
 from .provenance import trace
 from .recalibration import compare_calibrators, no_calibrators
 from .sections import plugin_sections
 from .settings import Settings
+from .specs import png_of, svg_of
 from .summary import summarize
-from .tables import metric_table, places_found, report_tables
+from .tables import places_found, report_tables
 from .thresholding import find_threshold
 from .verdict import ALPHA, TEST, judge, recalibration_sentence
 from .weaknesses import find_weaknesses
+from .wording import mean_name, rate_name
 
 BINS = 15
+MOST_MODELS = 10
 # With a larger share of the scores in one equal-width bin, bins of equal mass are used.
 CROWDED = 0.95
 # Below this observed rate of an event the diagram starts with logit axes.
@@ -65,11 +76,11 @@ RARE = 0.02
 
 
 @dataclass(frozen=True, repr=False)
-class Report(Document):
-    """Calibration report of one set of predictions; its sections are plain values.
+class Report(Result):
+    """Calibration report; its sections are plain values. Of several models they describe the first, and ``comparison`` all of them.
 
     Returned by `report`. `to_html`, `to_markdown`, `to_model_card`, `to_json` and `save` render it, `save_figures` writes its charts, and `to_frame`
-    has one row per metric.
+    has one row per metric and model.
 
     Parameters
     ----------
@@ -105,6 +116,8 @@ class Report(Document):
         Sections of plug-ins.
     features : FeatureGaps or None
         Subgroups found by features, where these are given, and the gap along the features.
+    comparison : ComparedModels or None
+        Several models side by side: ``sides``, ``metrics`` with all pairwise differences, and the ``reports`` of all models.
 
     See Also
     --------
@@ -119,6 +132,7 @@ class Report(Document):
     """
 
     _hidden = ("charts",)
+    _formats = ("pdf", "docx")
 
     title: str
     header: tuple[str, ...]
@@ -136,6 +150,17 @@ class Report(Document):
     clinical: Clinical | None = None
     sections: tuple[Section, ...] = ()
     features: FeatureGaps | None = None
+    comparison: ComparedModels | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Conclusion: that of the verdict, or of the comparison of several models."""
+        return self.verdict.sentence if self.comparison is None else self.comparison.sentence
+
+    @property
+    def models(self) -> tuple[Report, ...]:
+        """The report of each model; of a single one the report itself."""
+        return (self,) if self.comparison is None else self.comparison.reports
 
     def to_html(self) -> str:
         """Render one self-contained HTML page.
@@ -156,8 +181,9 @@ class Report(Document):
             Markdown text.
         """
         return render_markdown(
-            "report.md",
+            "report.md" if self.comparison is None else "comparison.md",
             report=self,
+            comparison=self.comparison,
             tables=report_tables(self),
             best=recalibration_sentence(self.recalibration),
             places=places_found(self.weaknesses),
@@ -180,31 +206,97 @@ class Report(Document):
             best="" if best in self.verdict.sentence else best,
         )
 
-    def _drawn(self) -> tuple[Overlay, dict[str, str], bool]:
-        return report_sides(self), chart_texts(self, self.diagram.lens), self.diagram.scale == "logit"
+    def save_figures(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write each chart of the page as SVG and PNG.
 
-    def _more_charts(self) -> dict[str, Any]:
-        return {} if self.features is None else feature_charts(self.features)
+        Parameters
+        ----------
+        folder : str or path-like
+            Folder to write to; it is created.
+
+        Returns
+        -------
+        list of Path
+            The files.
+        """
+        more = {} if self.features is None else feature_charts(self.features)
+        logit = self.diagram.scale == "logit"
+        return write_figures(report_sides(self), chart_texts(self, self.diagram.lens), folder, more, logit=logit)
+
+    def content(self, form: Form) -> bytes:
+        """Render the report in one of its forms.
+
+        Parameters
+        ----------
+        form : {"html", "md", "json", "pdf", "docx"}
+            The form; a PDF is printed by an installed browser, and a Word document written by pandoc.
+
+        Returns
+        -------
+        bytes
+            The content of a file.
+        """
+        return self._content(form)
+
+    def _content(self, format: str) -> bytes:
+        if format == "pdf":
+            return pdf_of(self.to_html())
+        if format != "docx":
+            return super()._content(format)
+        overlay = report_sides(self)
+        markdown, pictures = self.to_markdown(), {}
+        if overlay.sides[0].series:
+            shown = [side for side in overlay.sides if side.on and side.series]
+            texts, logit = chart_texts(self, self.diagram.lens), self.diagram.scale == "logit"
+            pictures["diagram.png"] = png_of(
+                svg_of(still("isotonic", shown, overlay.sides[overlay.focus], texts, logit=logit))
+            )
+            heading = "## Reliability diagram\n" if "## Reliability diagram\n" in markdown else "## Metrics\n"
+            markdown = markdown.replace(heading, f"{heading}\n![Reliability diagram](diagram.png)\n", 1)
+        return docx_of(markdown, pictures)
+
+    def _page(self) -> str:
+        return self.to_html()
+
+    def _markdown(self) -> str:
+        return self.to_markdown()
+
+    def _repr_html_(self) -> str:
+        return framed(self.to_html(), super()._repr_html_())
+
+    def __repr__(self) -> str:
+        return self._title()
 
     def _fields(self) -> dict[str, Any]:
-        optional = ("before_after", "clinical", "sections", "features")
+        optional = ("before_after", "clinical", "sections", "features", "comparison")
         return {
             name: part for name, part in super()._fields().items() if name not in optional or part not in (None, ())
         }
 
     def _columns(self) -> dict[str, list[Any]]:
-        return {f.name: [getattr(row, f.name) for row in self.metrics.all_rows] for f in fields(MetricRow)}
+        """One row per model and metric."""
+        rows = [(report.title, row) for report in self.models for row in report.metrics.all_rows]
+        columns = {f.name: [getattr(row, f.name) for _, row in rows] for f in fields(MetricRow)}
+        return {"model": [ONE if self.comparison is None else name for name, _ in rows], **columns}
 
     def _title(self) -> str:
-        facts = (f"{key}: {value}" for key, value in self.metadata.items())
-        return "\n".join([self.title, *(f"  {line}" for line in (*facts, *self.header)), self.verdict.sentence])
+        lines = [f"{key}: {value}" for key, value in self.metadata.items()]
+        if self.comparison is None:
+            lines += self.header
+        else:
+            for p in self.comparison.sides:
+                means = (
+                    f"{mean_name(p.lens)} {percent(p.mean_score)}, {rate_name(p.lens, self.outcome)} {percent(p.rate)}"
+                )
+                lines.append(f"{p.name}: {p.rows:,} rows, {means}")
+        return "\n".join([self.title, *(f"  {line}" for line in lines), self.sentence])
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        table = metric_table(self.metrics.all_rows, self.metrics.level, self.outcome, self.metrics.n_resamples)
+        table = report_tables(self)["metrics" if self.comparison is None else "Side by side"]
         return table.headings, table.cells
 
 
-@documents_keywords()
+@documents_keywords(table=MODELS_PARAMETERS)
 def report(
     y_true: Any,
     y_prob: Any = None,
@@ -227,7 +319,8 @@ def report(
 
     One test, chosen in advance, decides whether miscalibration is statistically significant. Subgroups are tested with an adjustment
     for their number, calibration methods are compared by cross-validation, and a confidence threshold is chosen that guarantees an
-    accuracy of 95% of the accepted rows.
+    accuracy of 95% of the accepted rows. Several models are compared on the same rows, with every pairwise difference, its confidence
+    interval and an adjusted p-value; so are the scores of one before and after recalibration.
     Use it for a page to share; use `evaluate` for the metrics alone.
 
     Parameters
@@ -235,10 +328,11 @@ def report(
     y_true
     y_prob
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
-        Metrics to compute, by id or alias. AUROC and average precision are always added.
+        Metrics to compute, by id or alias. AUROC and average precision are always added. Of several models the first metric determines
+        the best one, and the recommended ones are nll, brier, smece and ece.
     purpose : {"clinical"}, optional
         ``"clinical"`` for the validation of a risk model: the report has the table of `clinical.summary`, the flexible calibration curve
-        and the decision curve, and speaks of risks.
+        and the decision curve, and speaks of risks; for one model.
     lens : str or Lens, optional
         Which binary event is evaluated; by default the positive class of two, else the top label.
     level : float or None, default 0.95
@@ -255,17 +349,18 @@ def report(
     metadata : mapping, optional
         Facts to show at the head of the report, such as ``{"model": "churn-gbm", "version": "3.2", "owner": "Risk"}``.
     recalibration : bool, default True
-        Whether to compare calibration methods on held-out data.
+        Whether to compare calibration methods on held-out data; for one model.
     features : frame, mapping of str to array-like, or array-like of shape (N, d), optional
         Features of each row, such as age and plan, among which `find_subgroups` searches for subgroups with a gap. By default those of
-        ``Predictions(..., features=...)``.
+        ``Predictions(..., features=...)``; for one model.
     sample_weight
     pos_label
 
     Returns
     -------
     Report
-        With the sections ``verdict``, ``diagram``, ``metrics``, ``weaknesses``, ``recalibration``, ``threshold`` and ``provenance``.
+        With the sections ``verdict``, ``diagram``, ``metrics``, ``weaknesses``, ``recalibration``, ``threshold`` and ``provenance``; of
+        several models those of the first, and ``comparison`` with all of them. ``sentence`` is the conclusion.
         ``save("report.html")`` writes it; the suffix .html, .md, .json, .pdf or .docx determines the format; a PDF is printed by an
         installed browser, and a Word document written by pandoc.
 
@@ -275,10 +370,12 @@ def report(
         If the value of an option is invalid.
     InputError
         If labels or probabilities are not valid.
+    ShapeError
+        If models have different numbers of rows or classes.
 
     See Also
     --------
-    compare_reports : Several models side by side.
+    calibrant.compare : Differences of models alone.
     tripod : The items of TRIPOD+AI that the results of a validation answer.
     calibrant.evaluate : The metrics alone.
 
@@ -298,10 +395,14 @@ def report(
     'Overconfident: mean confidence 75%, accuracy 66%.'
     >>> found.to_markdown().splitlines()[0]
     '# Calibration report'
+    >>> y, good = [0, 1] * 100, [0.2, 0.8] * 100
+    >>> report(y, {"good": good, "flat": [0.5] * 200}, metrics=["brier"]).sentence
+    'good has the lowest Brier score, 0.04000 (difference from flat significant).'
     """
+    several = isinstance(y_true, Mapping) or isinstance(y_prob, Mapping)
     settings = Settings(
         title=title,
-        metrics=metrics,
+        metrics=COMPARED if several and metrics == "recommended" else metrics,
         lens=lens,
         level=level,
         n_resamples=n_resamples,
@@ -311,6 +412,11 @@ def report(
         metadata=metadata,
         purpose=purpose,
     )
+    if several:
+        for argument, value in {"purpose": purpose, "features": features}.items():
+            if value is not None:
+                raise ArgumentError(argument, "is for one model", "report on each by itself")
+        return build_models(paired_models(y_true, y_prob, sample_weight, pos_label), settings, {})
     data: Predictions | Sketch | Sketches
     if isinstance(y_true, (Sketch, Sketches)):
         resolve(y_true, y_prob, sample_weight, pos_label)
@@ -379,6 +485,23 @@ def build(
         clinical=clinical,
         sections=sections,
         features=gaps,
+    )
+
+
+def build_models(models: Mapping[str, Predictions], settings: Settings, more: Mapping[str, Any]) -> Report:
+    """Report on the first of several models, and compare all of them on the same rows; `more` are further parameters that the provenance states."""
+    if not 2 <= len(models) <= MOST_MODELS:
+        raise ArgumentError("y_prob", f"expected from 2 to {MOST_MODELS} sets of predictions; got {len(models)}")
+    check_paired(models)
+    reports = tuple(
+        build(p, replace(settings, title=name, metadata={}, recalibration=False), dict(more))
+        for name, p in models.items()
+    )
+    return replace(
+        reports[0],
+        title=settings.title or "Models compared",
+        metadata=settings.metadata,
+        comparison=compare_models(models, reports, settings),
     )
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..figures.features import FeatureDiagram
     from ..figures.flexible_curves import FlexibleCalibrationCurve
     from ..recalibration.choosing import Candidate
+    from .building import Report
     from .interactive import Interactive
 
 Direction = Literal["over", "under", "mixed", "none", "unknown"]
@@ -656,6 +657,62 @@ class ComparedMetric:
     n_resamples: int = 0
     reason: str = ""
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One model of a comparison.
+
+    ``lens`` is that of the mean score and the rate, ``pvalue`` the p-value of the test of the report, ``adjusted`` the same adjusted for the
+    number of sides, ``found`` whether miscalibration is then statistically significant, and ``detectable`` the minimum detectable effect: the
+    difference of mean score and rate that the test detects with a power of 0.8.
+    """
+
+    name: str
+    rows: int
+    mean_score: float | None
+    rate: float | None
+    lens: str
+    pvalue: float | None
+    adjusted: float | None
+    found: bool | None
+    detectable: float | None
+
+    @property
+    def gap(self) -> float | None:
+        """Mean score minus rate."""
+        return None if self.mean_score is None or self.rate is None else self.mean_score - self.rate
+
+
+@dataclass(frozen=True)
+class ComparedModels:
+    """Several models on the same rows.
+
+    Parameters
+    ----------
+    sentence : str
+        Conclusion.
+    sides : tuple of Side
+        Mean score, rate and adjusted p-value of each model.
+    metrics : tuple of ComparedMetric
+        Differences on the same rows.
+    reports : tuple of Report
+        Report of each model, with its name as the title.
+    alpha : float
+        Significance level.
+    level : float
+        Confidence level of the intervals.
+    notes : tuple of str
+        Remarks.
+    """
+
+    sentence: str
+    sides: tuple[Side, ...]
+    metrics: tuple[ComparedMetric, ...]
+    reports: tuple[Report, ...]
+    alpha: float
+    level: float
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

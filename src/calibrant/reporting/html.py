@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,29 +16,17 @@ from ..util.results import pvalue_clause
 from .content import MetricRow
 from .feature_gaps import chart_rows
 from .interactive import shown
-from .overlay import Overlay, compared_sides, report_sides
+from .overlay import Overlay, report_sides
 from .pictures import FURTHER, describe_diagram
 from .settings import DIAGRAMS
 from .specs import chart, with_titles
-from .tables import (
-    Table,
-    amount,
-    bin_table,
-    chance_cell,
-    difference_table,
-    places_found,
-    report_tables,
-    side_table,
-    span,
-    value_table,
-)
+from .tables import amount, chance_cell, places_found, report_tables, span
 from .templates import environment
 from .verdict import recalibration_sentence
 from .wording import event_of, level_text, mean_name, plain_id, rate_name, remark, static_text
 
 if TYPE_CHECKING:
     from .building import Report
-    from .comparing import ReportComparison
 
 # Metrics beside the conclusion, and their labels.
 TILES = {"ece": "calibration error (ECE)", "brier": "Brier score", "auroc": "discrimination (AUROC)"}
@@ -73,54 +60,14 @@ def render_report(report: Report) -> str:
     str
         The page.
     """
-    return _render(
-        report,
-        report_sides(report),
-        (report,),
-        tables=report_tables(report),
-        headline=report.verdict.headline,
-        further=report.verdict.sentence[len(report.verdict.headline) :],
-        report=report,
-        comparison=None,
-        best=recalibration_sentence(report.recalibration),
-        tiles=report_tiles(report),
-        facts=list(filter(None, (report.provenance.dropped, report.provenance.sketch))),
-    )
-
-
-def render_comparison(comparison: ReportComparison) -> str:
-    """Render the page of several reports: their diagrams over each other, the metrics side by side, and the differences.
-
-    Parameters
-    ----------
-    comparison : ReportComparison
-        The comparison.
-
-    Returns
-    -------
-    str
-        The page.
-    """
-    return _render(
-        comparison,
-        compared_sides(comparison.reports),
-        comparison.reports,
-        tables=comparison_tables(comparison),
-        headline=comparison.sentence,
-        further="",
-        report=comparison.reports[0],
-        comparison=comparison,
-    )
-
-
-def _render(document: Report | ReportComparison, sides: Overlay, reports: Sequence[Report], **content: Any) -> str:
-    """Render the template; it has a script where all sides have charts."""
-    first, shown_first = reports[0], reports[sides.focus if len(reports) > 1 else 0]
-    live = any(side.series for side in sides.sides) and all(report.charts is not None for report in reports)
+    sides = report_sides(report)
+    verdict, comparison = report.verdict, report.comparison
+    headline = verdict.headline if comparison is None else comparison.sentence
+    live = any(side.series for side in sides.sides) and all(each.charts is not None for each in report.models)
     style = static_text("report.css")
     # One element, so that the charts' code never runs without its library.
     script = script_text(f"{_drawing_library()}\n{static_text('report.js')}") if live else ""
-    texts = chart_texts(first, first.diagram.lens)
+    texts = chart_texts(report, report.diagram.lens)
     description = ""
     if live and sides.lenses:
         description = describe_diagram(sides.lenses[0], texts["mean"], texts["rate"])
@@ -128,21 +75,23 @@ def _render(document: Report | ReportComparison, sides: Overlay, reports: Sequen
         _environment()
         .get_template("report.html")
         .render(
-            title=document.title,
-            metadata=document.metadata,
+            report=report,
+            comparison=comparison,
+            tables=report_tables(report),
+            headline=headline,
+            further=verdict.sentence[len(headline) :] if comparison is None else "",
+            best=recalibration_sentence(report.recalibration),
+            tiles=report_tiles(report),
+            facts=list(filter(None, (report.provenance.dropped, report.provenance.sketch))),
             policy=_policy(style, script),
             style=_verbatim(style),
             script=_verbatim(script),
-            charts=_verbatim(embedded_json(_page_data(sides, reports))) if live else None,
+            charts=_verbatim(embedded_json(_page_data(sides, report))) if live else None,
             labels={name: with_titles(name, texts) for name in (*DIAGRAMS, *FURTHER)},
             diagrams=DIAGRAMS,
             opened=[name for name in FURTHER if any(name in s.series[0].charts for s in sides.sides if s.series)],
             description=description,
             sides=sides,
-            bins=bin_table(shown_first.diagram, first.outcome),
-            outcome=first.outcome,
-            gaps=first.features if len(reports) == 1 else None,
-            **content,
         )
     )
     return page
@@ -227,24 +176,23 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _page_data(sides: Overlay, reports: Sequence[Report]) -> dict[str, Any]:
-    first = reports[0]
-    assert first.charts is not None
-    diagrams = first.features.diagrams if first.features is not None and len(reports) == 1 else ()
+def _page_data(sides: Overlay, report: Report) -> dict[str, Any]:
+    assert report.charts is not None
+    diagrams = () if report.features is None else report.features.diagrams
     keys = [f"class:{each.name}" if each.lens == "class" else each.lens for each in sides.lenses]
     drawn = sides.to_dict()
     for lens, key in zip(drawn["lenses"], keys, strict=True):
-        lens["mean"], lens["rate"] = _titles(key, first.outcome)
+        lens["mean"], lens["rate"] = _titles(key, report.outcome)
     # The axes that name them follow the selected lens.
-    texts = chart_texts(first, "") | {"mean": "{mean}", "rate": "{rate}"}
+    texts = chart_texts(report, "") | {"mean": "{mean}", "rate": "{rate}"}
     return {
         **drawn,
-        "weighted": first.charts.weight_kind == "importance",
-        "level": level_text(first.diagram.level or 0.95),
-        "outcome": shown(first.outcome),
+        "weighted": report.charts.weight_kind == "importance",
+        "level": level_text(report.diagram.level or 0.95),
+        "outcome": shown(report.outcome),
         "titles": {name: with_titles(name, texts) for name in (*DIAGRAMS, *FURTHER)},
-        "diagram": first.diagram.kind,
-        "logit": first.diagram.scale == "logit",
+        "diagram": report.diagram.kind,
+        "logit": report.diagram.scale == "logit",
         "features": [{"name": shown(each.feature), "data": chart_rows(each)} for each in diagrams],
     }
 
@@ -283,13 +231,3 @@ def report_tiles(report: Report) -> list[tuple[str, str, str]]:
         )
         tiles.append((label, number(row.value), bounds))
     return tiles
-
-
-def comparison_tables(comparison: ReportComparison) -> dict[str, Table]:
-    """Return the tables of a comparison by their headings."""
-    tables = {
-        "Side by side": side_table(comparison.sides, comparison.outcome),
-        "Metrics": value_table(comparison.reports, comparison.level),
-        "Differences": difference_table(comparison.metrics, comparison.level),
-    }
-    return {heading: table for heading, table in tables.items() if table.rows}

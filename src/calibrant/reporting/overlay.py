@@ -79,23 +79,19 @@ class Overlay:
 
 
 def report_sides(report: Report) -> Overlay:
-    """Return the sides of a report: all rows and the groups or, after recalibration, before, after and the groups."""
+    """Return the sides of a report: all rows and the groups or, after recalibration, before, after and the groups; or the models."""
     charts, changed = report.charts, report.before_after
+    left_out = () if charts is None else charts.left_out
+    if report.comparison is not None:
+        models = [PageSide(r.title, () if r.charts is None else r.charts.lenses) for r in report.models]
+        return overlay(models, 0, left_out, on=len(models))
     groups = () if charts is None else charts.groups
     all_rows = PageSide("All rows", () if charts is None else charts.lenses)
     sides = [all_rows]
     if changed is not None and changed.charts is not None:
         sides = [PageSide("Before", changed.charts.lenses), replace(all_rows, name="After")]
     group_sides = [PageSide(g.name, (g,), whole=False) for g in groups]
-    left_out = () if charts is None else charts.left_out
     return overlay([*sides, *group_sides], len(sides) - 1, left_out, on=len(sides))
-
-
-def compared_sides(reports: Sequence[Report]) -> Overlay:
-    """Return the sides of a comparison."""
-    sides = [PageSide(r.title, () if r.charts is None else r.charts.lenses) for r in reports]
-    left_out = () if reports[0].charts is None else reports[0].charts.left_out
-    return overlay(sides, 0, left_out, on=len(sides))
 
 
 def overlay(sides: Sequence[PageSide], focus: int, left_out: Iterable[str], *, on: int) -> Overlay:

@@ -19,6 +19,7 @@ from .content import (
     Diagram,
     MetricRow,
     Section,
+    Side,
     Subgroup,
     Weakness,
     Weaknesses,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from ..evaluation.subgroups import Subgroups
     from ..figures.decision_curves import DecisionCurve
     from .building import Report
-    from .comparing import Side
 
 SIGNIFICANCE = {True: "significant", False: "not significant", None: "no test"}
 
@@ -380,4 +380,8 @@ def report_tables(report: Report) -> dict[str, Table]:
             tables["benefit"] = benefit_table(clinical.benefit)
         if clinical.subgroups:
             tables["subgroups"] = subgroup_table(clinical.subgroups)
+    if (compared := report.comparison) is not None:
+        tables["Side by side"] = side_table(compared.sides, outcome)
+        tables["Metrics"] = value_table(compared.reports, compared.level)
+        tables["Differences"] = difference_table(compared.metrics, compared.level)
     return tables | {f"section {part.title}": section_table(part) for part in report.sections}

@@ -168,7 +168,7 @@ def cross_val_predictions(
     )
 
 
-def evaluate_folds(predictions: Predictions, metrics: Any = ("brier", "nll", "ece", "smece")) -> FoldEvaluation:
+def evaluate_folds(predictions: Predictions, *, metrics: Any = ("brier", "nll", "ece", "smece")) -> FoldEvaluation:
     """Evaluate metrics in each cross-validation fold: their mean, their standard deviation between folds, and the value on all rows.
 
     Parameters

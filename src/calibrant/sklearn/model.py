@@ -96,9 +96,9 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     def __init__(
         self,
         estimator: Any = None,
+        *,
         method: str | Calibrator = "auto",
         cv: Any = 5,
-        *,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator

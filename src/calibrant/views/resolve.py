@@ -62,14 +62,14 @@ def as_predictions(
 
 
 def paired_models(
-    y_true: Any, models: Any = None, sample_weight: Any = None, pos_label: Any = None, *, argument: str = "models"
+    y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label: Any = None
 ) -> dict[str, Predictions]:
     """Checked predictions of models by name, on the rows that none of them dropped; errors name the model.
 
-    The models are probabilities by name beside common labels, or `Predictions` by name in place of the labels; `argument` is the name of that mapping.
+    The models are probabilities by name beside common labels, or `Predictions` by name in place of the labels.
     """
     if isinstance(y_true, Mapping):
-        for keyword, value in {"models": models, "sample_weight": sample_weight, "pos_label": pos_label}.items():
+        for keyword, value in {"y_prob": y_prob, "sample_weight": sample_weight, "pos_label": pos_label}.items():
             if value is not None:
                 problem = "cannot be combined with Predictions"
                 raise InputTypeError(keyword, problem, "pass it to Predictions(...) instead")
@@ -79,14 +79,12 @@ def paired_models(
                 raise InputTypeError("y_true", problem, "pass (y_true, {name: y_prob})")
         return on_same_rows({str(name): model for name, model in y_true.items()})
     parts: dict[str, Predictions] = {}
-    for name, y_prob in models.items():
+    for name, probs in y_prob.items():
         try:
-            parts[str(name)] = as_predictions(y_true, y_prob, sample_weight, pos_label)
+            parts[str(name)] = as_predictions(y_true, probs, sample_weight, pos_label)
         except ShapeError as error:
             problem = f"{name!r} {error.problem}"
-            raise (
-                error.replaced(argument=argument, problem=problem) if error.argument == "y_prob" else error
-            ) from None
+            raise (error.replaced(problem=problem) if error.argument == "y_prob" else error) from None
         except CalibrantError as error:
             raise (error.replaced(source=f"model {name!r}") if error.argument == "y_prob" else error) from None
     return on_same_rows(parts)

@@ -115,9 +115,9 @@ def test_evaluation_has_its_checked_values() -> None:
     assert found.auroc == 0.8125
     assert found.auroc_error == pytest.approx(0.149652375, abs=5e-10)
     assert found.auroc_error**2 == pytest.approx(0.02239583333, abs=5e-12)
-    near(found.auroc_interval, [0.3872227731, 0.9674433564])
-    plain = ood.evaluate(INSIDE, OUTSIDE, interval="wald").auroc_interval
-    assert plain == pytest.approx((0.5191867349, 1.105813265), abs=5e-10)
+    near([found.auroc_low, found.auroc_high], [0.3872227731, 0.9674433564])
+    plain = ood.evaluate(INSIDE, OUTSIDE, interval="wald")
+    assert (plain.auroc_low, plain.auroc_high) == pytest.approx((0.5191867349, 1.105813265), abs=5e-10)
     assert (found.aupr_out, found.aupr_in) == pytest.approx((0.7928571429, 0.8773809524), abs=5e-11)
     assert (found.fpr, found.threshold) == (0.5, 0.6)
     assert found.share_outside == 0.4
@@ -191,10 +191,10 @@ def test_new_rows_are_tested() -> None:
 
 def test_a_rate_of_no_false_positive_has_an_upper_bound() -> None:
     near, far = [0.1, 0.2, 0.3, 0.4], [0.9, 0.95, 0.97]
-    low, high = cal.decision.ood.evaluate(near, far).fpr_interval
-    assert (low, high) == (0, pytest.approx(1 - 0.025 ** (1 / 3)))
-    low, high = cal.decision.ood.evaluate(far, near).fpr_interval
-    assert (low, high) == (pytest.approx(0.025 ** (1 / 4)), 1)
+    found = cal.decision.ood.evaluate(near, far)
+    assert (found.fpr_low, found.fpr_high) == (0, pytest.approx(1 - 0.025 ** (1 / 3)))
+    found = cal.decision.ood.evaluate(far, near)
+    assert (found.fpr_low, found.fpr_high) == (pytest.approx(0.025 ** (1 / 4)), 1)
 
 
 def test_tensors_are_read_as_arrays() -> None:

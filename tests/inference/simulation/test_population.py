@@ -35,8 +35,8 @@ def test_checked_shift_of_scores_and_prevalence() -> None:
     warp = prior_shift(0.5, 0.2, shift_scores=True)
     assert true_calibration_error(warp, (2, 2)) == pytest.approx(0.24, abs=1e-13)
     # E s = .44 and E mu = .2, the new prevalence.
-    assert true_value(warp, (2, 2), "esce") == pytest.approx(0.44 - 0.2, abs=1e-13)
-    assert true_value(warp, (2, 2), "expected_observed_ratio") == pytest.approx(0.44 / 0.2, abs=1e-12)
+    assert true_value(warp, (2, 2), metric="esce") == pytest.approx(0.44 - 0.2, abs=1e-13)
+    assert true_value(warp, (2, 2), metric="expected_observed_ratio") == pytest.approx(0.44 / 0.2, abs=1e-12)
     drawn = make_miscalibrated(200_000, warp=warp, distribution=(2, 2), rng=1)
     assert drawn.y_prob.mean() == pytest.approx(0.44, abs=0.003)
     assert drawn.y_true.mean() == pytest.approx(0.2, abs=0.004)
@@ -104,7 +104,9 @@ def slowly(warp: str, a: float, b: float, what: str) -> float:
 @pytest.mark.parametrize("what", ["ece", "rmsce", "esce", "nll", "ecd", "brier"])
 @pytest.mark.parametrize("warp", ["temperature", "bias", "noise", "prior"])
 def test_quadrature_against_mpmath(distribution: tuple[float, float], what: str, warp: str) -> None:
-    assert true_value(WARPS[warp], distribution, what) == pytest.approx(slowly(warp, *distribution, what), abs=2e-11)
+    assert true_value(WARPS[warp], distribution, metric=what) == pytest.approx(
+        slowly(warp, *distribution, what), abs=2e-11
+    )
 
 
 def test_clipped_bump_against_mpmath() -> None:
@@ -126,7 +128,7 @@ def test_laws_that_are_steep_or_narrow(distribution: tuple[float, float]) -> Non
     a, b = distribution
     mean, variance = a / (a + b), a * b / ((a + b) ** 2 * (a + b + 1))
     noise = label_noise(0.25)
-    assert true_value(noise, distribution, "esce") == pytest.approx(-0.25 * (1 - 2 * mean), abs=1e-11)
+    assert true_value(noise, distribution, metric="esce") == pytest.approx(-0.25 * (1 - 2 * mean), abs=1e-11)
     expected = 0.25 * math.sqrt((1 - 2 * mean) ** 2 + 4 * variance)
     assert true_calibration_error(noise, distribution, norm=2) == pytest.approx(expected, abs=1e-11)
 
@@ -136,18 +138,24 @@ def test_laws_that_are_steep_or_narrow(distribution: tuple[float, float]) -> Non
 def test_identities(distribution: tuple[float, float], name: str) -> None:
     warp = WARPS[name]
     first, second = true_calibration_error(warp, distribution), true_calibration_error(warp, distribution, norm=2)
-    signed, largest = true_value(warp, distribution, "esce"), true_calibration_error(warp, distribution, norm=math.inf)
+    signed, largest = (
+        true_value(warp, distribution, metric="esce"),
+        true_calibration_error(warp, distribution, norm=math.inf),
+    )
     assert abs(signed) <= first + 1e-12 <= second + 2e-12 <= largest + 3e-12
-    above, below = true_value(warp, distribution, "abc_above"), true_value(warp, distribution, "abc_below")
+    above, below = (
+        true_value(warp, distribution, metric="abc_above"),
+        true_value(warp, distribution, metric="abc_below"),
+    )
     assert above + below == pytest.approx(first, abs=1e-12)
     assert below - above == pytest.approx(signed, abs=1e-12)
-    assert true_value(warp, distribution, "rmsce") == second
-    assert true_value(warp, distribution, "mdca") == pytest.approx(abs(signed))
-    assert true_value(warp, distribution, "global_squared_bias") == pytest.approx(signed**2)
-    assert true_value(warp, distribution, "root_brier") == pytest.approx(
-        math.sqrt(true_value(warp, distribution, "brier"))
+    assert true_value(warp, distribution, metric="rmsce") == second
+    assert true_value(warp, distribution, metric="mdca") == pytest.approx(abs(signed))
+    assert true_value(warp, distribution, metric="global_squared_bias") == pytest.approx(signed**2)
+    assert true_value(warp, distribution, metric="root_brier") == pytest.approx(
+        math.sqrt(true_value(warp, distribution, metric="brier"))
     )
-    mad, spread = true_value(warp, distribution, "ecce_mad"), true_value(warp, distribution, "ecce_r")
+    mad, spread = true_value(warp, distribution, metric="ecce_mad"), true_value(warp, distribution, metric="ecce_r")
     assert abs(signed) - 1e-12 <= mad <= spread + 1e-12 <= first + 2e-12
     for norm in (1, 2, math.inf):
         # 1, 3, 15 and 60 bins refine each other, which never lowers the error; the limit is the error itself.
@@ -188,7 +196,7 @@ def test_given_edges_and_given_functions() -> None:
     with raises(cal.errors.ArgumentError, "warp"):
         true_calibration_error(lambda s: np.where(s < 1 / math.pi, 0.9, 0.8))
     assert true_calibration_error(bump(0.3, 0.5, 0.001), (3, 3)) == pytest.approx(
-        true_value(bump(0.3, 0.5, 0.001), (3, 3), "abc_above"), abs=1e-12
+        true_value(bump(0.3, 0.5, 0.001), (3, 3), metric="abc_above"), abs=1e-12
     )
 
 

@@ -48,10 +48,12 @@ def test_metrics_tend_to_the_truth(name: str, distribution: tuple[float, float])
         true_calibration_error(warp, distribution, bins=15, norm=2), abs=6e-3
     )
     for metric in ("esce", "brier", "nll", "root_brier", "ecd", "expected_observed_ratio", "global_squared_bias"):
-        assert cal.catalogue[metric](*data) == pytest.approx(true_value(warp, distribution, metric), abs=0.012), metric
+        assert cal.catalogue[metric](*data) == pytest.approx(
+            true_value(warp, distribution, metric=metric), abs=0.012
+        ), metric
     for metric in ("abc_above", "abc_below"):
         assert cal.catalogue[metric](*data, bins=100) == pytest.approx(
-            true_value(warp, distribution, metric), abs=8e-3
+            true_value(warp, distribution, metric=metric), abs=8e-3
         ), metric
 
 

@@ -30,7 +30,7 @@ class OodEvaluation(Result):
     ----------
     auroc : float
         Area under the ROC curve.
-    auroc_interval : tuple of float
+    auroc_low, auroc_high : float
         Confidence interval of the AUROC.
     auroc_error : float or None
         DeLong's standard error of the AUROC; None if the rows are separated perfectly or the variance is undefined.
@@ -40,7 +40,7 @@ class OodEvaluation(Result):
         Average precision with in-distribution rows as positives.
     fpr : float
         False positive rate at the true positive rate `tpr`.
-    fpr_interval : tuple of float
+    fpr_low, fpr_high : float
         Confidence interval of the false positive rate.
     threshold : float
         Score at which the true positive rate is attained.
@@ -57,12 +57,14 @@ class OodEvaluation(Result):
     """
 
     auroc: float
-    auroc_interval: tuple[float, float]
+    auroc_low: float
+    auroc_high: float
     auroc_error: float | None
     aupr_out: float
     aupr_in: float
     fpr: float
-    fpr_interval: tuple[float, float]
+    fpr_low: float
+    fpr_high: float
     threshold: float
     inside: int
     outside: int
@@ -86,10 +88,10 @@ class OodEvaluation(Result):
 
     def _measures(self) -> list[tuple[str, float, float | None, float | None]]:
         return [
-            ("auroc", self.auroc, *self.auroc_interval),
+            ("auroc", self.auroc, self.auroc_low, self.auroc_high),
             ("aupr_out", self.aupr_out, None, None),
             ("aupr_in", self.aupr_in, None, None),
-            (f"fpr{round(100 * self.tpr)}", self.fpr, *self.fpr_interval),
+            (f"fpr{round(100 * self.tpr)}", self.fpr, self.fpr_low, self.fpr_high),
         ]
 
     def _title(self) -> str:
@@ -137,7 +139,7 @@ def evaluate(
     Returns
     -------
     OodEvaluation
-        Result with the attributes ``auroc``, ``auroc_interval``, ``aupr_out``, ``aupr_in``, ``fpr``, ``fpr_interval`` and ``threshold``.
+        Result with the attributes ``auroc``, ``auroc_low``, ``auroc_high``, ``aupr_out``, ``aupr_in``, ``fpr``, ``fpr_low``, ``fpr_high`` and ``threshold``.
 
     See Also
     --------
@@ -179,14 +181,17 @@ def evaluate(
     elif fpr == 1:
         low = min(low, float(lower_bound(len(other), len(other), (1 - level) / 2)))
     certain = auroc in (0.0, 1.0)
+    auroc_low, auroc_high = _auroc_interval(auroc, variance, min(len(near), len(far)), level, interval)
     return OodEvaluation(
         auroc=auroc,
-        auroc_interval=_auroc_interval(auroc, variance, min(len(near), len(far)), level, interval),
+        auroc_low=auroc_low,
+        auroc_high=auroc_high,
         auroc_error=None if certain or math.isnan(variance) else math.sqrt(variance),
         aupr_out=average_precision(far, near),
         aupr_in=average_precision(-near, -far),
         fpr=fpr,
-        fpr_interval=(low, high),
+        fpr_low=low,
+        fpr_high=high,
         threshold=threshold if positive == "in" else -threshold,
         inside=len(near),
         outside=len(far),

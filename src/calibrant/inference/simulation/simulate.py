@@ -263,7 +263,7 @@ def true_calibration_error(
     return population.binned_norm(norm, edges)
 
 
-def true_value(warp: Any, distribution: Distribution = (1, 1), metric: str = "ece") -> float:
+def true_value(warp: Any, distribution: Distribution = (1, 1), *, metric: str = "ece") -> float:
     """Compute the population value of a metric for a warp by quadrature.
 
     Parameters
