@@ -225,6 +225,29 @@ def test_of_two_maps_that_warn_the_better_is_chosen_where_nothing_else_helps() -
     assert [bool(cv.fits[name].warnings[-1]) for name in calibrators] == [False, True, True, False]
 
 
+def test_methods_clearly_worse_than_the_selected_one_are_not_fitted_without_two_folds() -> None:
+    fits = []
+
+    class Opposite(cal.TemperatureScaling):
+        def _fit(self, data: Any) -> None:
+            fits.append(data.n)
+            self.temperature_ = -1.0
+
+    sure = cal.inference.make_miscalibrated(500, warp=cal.inference.simulation.temperature(2.0), rng=0)
+    data = cal.Predictions(sure.y_true, sure.y_prob)
+    calibrators = {
+        "none": Identity(),
+        "opposite": Opposite(),
+        "platt": cal.PlattScaling(),
+        "temperature": cal.TemperatureScaling(),
+    }
+    cv = CrossValidation(calibrators, data, fold_of_rows(TrainingData(data), 5), "nll")
+    assert cv.selected == "temperature"
+    assert fits == [500, *5 * [400]]
+    assert {"platt", "temperature"} <= cv.inner.keys() < cv.fits.keys()
+    assert cv.nested_gain.mean == pytest.approx(cv.gain("temperature").mean, abs=1e-3)
+
+
 def test_maps_that_cannot_be_fitted_say_why() -> None:
     y, p = np.array([0, 1] * 30), np.array([0.2, 0.8] * 30)
     found = cal.recalibrate(y, p, method=["platt", "beta", "spline"])

@@ -309,6 +309,10 @@ def recalibrate(
     make gains skewed. In simulations with 100 to 1000 rows, intervals of 95 % cover the gain on new data in 92 to 100 % of
     samples, with Monte Carlo errors of up to 3 points.
 
+    Methods whose held-out loss exceeds that of the selected one by more than 2.5 standard errors, of the same variance, are not among those that
+    the other folds select from, so that they need no fits without two folds. In simulations with 100 to 1000 rows, these would have been selected in
+    2 of 1735 folds.
+
     A metric of all rows, such as the expected calibration error, is not a mean over rows. Its gain is then the reduction of its distance from the
     ideal value on the held-out rows, with the standard error of 50 resamples of these rows; the nested estimate evaluates the metric once on
     the rows of all folds, each with the method that the other folds select. A low calibration error does not show whether classes are distinguished,

@@ -25,7 +25,7 @@ NEWTON_CLASSES = 20
 # Number of rows of the subsample from which the starting value is estimated.
 WARM_ROWS = 10_000
 # Number of rows of the subsample on which a grid is evaluated.
-GRID_ROWS = 5_000
+GRID_ROWS = 1_000
 
 
 def softmax(logits: Floats) -> Floats:
