@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from ..inference.significance import assess, assess_many
 from ..inference.verdicts import SignificanceResult
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
+from ..util.checks import least_simulations
 from . import options
 from .conditions import ANY, INTERVAL, Condition, Gates, Measure, Place, check, named_file
 from .gate_results import Checked
@@ -114,7 +114,7 @@ def _rejections(results: Sequence[SignificanceResult], rejected: Sequence[str], 
     least = max(each.least_pvalue for each in results)
     if alpha < least:
         problem = f"simulated p-values cannot fall below {least:.3g}, so that this gate could not fail"
-        raise ArgumentError("--alpha", problem, f"use --resamples {math.ceil(round(1 / alpha, 9)) - 1} or more")
+        raise ArgumentError("--alpha", problem, f"use --resamples {least_simulations(alpha)} or more")
     ids = [each.metric for each in results]
     return [
         Checked(
