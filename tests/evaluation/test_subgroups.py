@@ -241,5 +241,5 @@ def test_too_few_simulations_to_be_significant(alpha, least):
     words = {"features": {"a": feature}, "method": "simulation", "alpha": alpha, "bins": 2}
     y = rng.random(200) < score * (feature > 0.5)
     assert len(cal.find_subgroups(y, score, n_resamples=least, **words)) > 0
-    with raises(ArgumentError, match=f"n_resamples: must be an integer of at least {least}; got {least - 1}"):
+    with raises(ArgumentError, "n_resamples"):
         cal.find_subgroups(y, score, n_resamples=least - 1, **words)
