@@ -1,4 +1,4 @@
-"""Calibrators whose claims need known truth: boosted calibration with features, and online calibration of a drifting stream.
+"""Calibrators whose claims need known truth: boosted calibration with features, online calibration of a drifting stream, and intervals.
 
 ``python -m experiments.calibrators_simulated`` writes calibrators_simulated.json and docs/calibrators-simulated.md; with names of studies only
 these are repeated, and ``--page`` writes the page alone. Losses are expectations over labels, from the true probabilities.
@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 import calibrant as cal
+from calibrant.recalibration.methods import METHODS
 from calibrant.util.arrays import Floats
 from experiments.rendering import render
 
@@ -118,10 +119,55 @@ def drifting_stream(drift: str, rows: int, runs: int) -> dict[str, Any]:
     return {"drift": drift, "rows": rows, "runs": runs, **tables, "regret": summary(regret)}
 
 
+# True log-odds of uniform scores p, c + a ln p - b ln(1 - p), which each method can represent: c, a and b.
+LINE, TEMPERATURE = (-0.4, 0.6, 0.6), (0.0, 0.6, 0.6)
+FORMULAS = {
+    "platt": LINE,
+    "logistic_recalibration": LINE,
+    "quadratic_logit": LINE,
+    "beta": (-0.4, 0.5, 1.1),
+    "temperature": TEMPERATURE,
+    "histogram": LINE,
+    "isotonic": LINE,
+    "venn_abers": LINE,
+}
+RESAMPLED = {"offset_adjustment": (-0.4, 1.0, 1.0), "spline": LINE}
+SCORES = np.array([0.02, 0.1, 0.3, 0.6, 0.8, 0.95])
+GRID = (np.arange(20_000) + 0.5) / 20_000
+
+
+def interval_coverage(method: str, curve: tuple[float, float, float], rows: int, runs: int) -> dict[str, Any]:
+    """How often 95 % intervals contain the true probability of each score: of histograms, the mean of its bin."""
+    constant, a, b = curve
+
+    def truth(p: Floats) -> Floats:
+        return np.asarray(expit(constant + a * np.log(p) - b * np.log1p(-p)))
+
+    covered, widths = np.zeros(len(SCORES)), []
+    for run in range(runs):
+        rng = np.random.default_rng([SEED, 3, rows, run])
+        p = rng.uniform(size=rows)
+        calibrator = METHODS[method]().fit(p, (rng.random(rows) < truth(p)).astype(int))
+        found, target = calibrator.predict_interval(SCORES), truth(SCORES)
+        if method == "histogram":
+            edges = calibrator.edges_[0][1:-1]
+            bins = np.searchsorted(edges, GRID)
+            target = (np.bincount(bins, truth(GRID)) / np.bincount(bins))[np.searchsorted(edges, SCORES)]
+        covered += (found.low <= target) & (target <= found.high)
+        widths.append(float((found.high - found.low).mean()))
+    shares = covered / runs
+    cell = {"coverage": shares.tolist(), "mean": float(shares.mean()), "least": float(shares.min())}
+    return {"method": method, "rows": rows, "runs": runs, **cell, "width": float(np.mean(widths))}
+
+
 STUDIES = {
     "missed_interaction": lambda: [missed_interaction(rows, runs) for rows, runs in ((2000, 2), (10_000, 1))],
     "calibrated_scores": lambda: [calibrated_scores(rows, runs) for rows, runs in ((500, 15),)],
     "drifting_stream": lambda: [drifting_stream(drift, 2500, 3) for drift in STREAMS],
+    "intervals": lambda: [
+        interval_coverage(*each, rows, 1000) for each in FORMULAS.items() for rows in (100, 300, 1000)
+    ],
+    "resampled": lambda: [interval_coverage(*each, rows, 30) for each in RESAMPLED.items() for rows in (100, 300)],
 }
 
 

@@ -16,6 +16,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
     TimeSeriesSplit,
     cross_val_predict,
+    cross_validate,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
@@ -40,6 +41,18 @@ def test_predictions_are_those_of_scikit_learn(x: Any, y: Any) -> None:
     assert preds.group_names == ("fold 1", "fold 2", "fold 3", "fold 4")
     for place, (_, test) in enumerate(cv.split(x, y)):
         assert (np.flatnonzero(preds.groups == place) == np.sort(test)).all()
+
+
+def test_models_of_cross_validate_are_not_fitted_again() -> None:
+    cv = StratifiedKFold(4, shuffle=True, random_state=2)
+    options: dict[str, Any] = {"cv": cv, "scoring": ["accuracy", "neg_log_loss"]}
+    found = cross_validate(GaussianNB(), X, Y, return_estimator=True, return_indices=True, **options)
+    found["estimator"][0].fit = None
+    preds, expected = cross_val_predictions(found, X, Y), cross_val_predictions(GaussianNB(), X, Y, cv=cv)
+    assert preds.probs.tolist() == expected.probs.tolist()
+    assert preds.groups.tolist() == expected.groups.tolist()
+    with raises(ArgumentError, "estimator"):
+        cross_val_predictions(cross_validate(GaussianNB(), X, Y, return_estimator=True, **options), X, Y)
 
 
 def test_names_of_classes_decision_functions_and_ten_folds() -> None:

@@ -231,6 +231,15 @@ SECTIONS: dict[str, list[Entry]] = {
             "ax = cal.figures.curves_diagram(pooled).plot()",
         ),
         Entry(
+            "calibrator",
+            "Curve of a calibrator",
+            "The calibrated probability at each score, with its confidence band: how well 300 rows determine Platt scaling, and what isotonic regression "
+            "can say from them without a form of the curve.",
+            "few = yes.y_prob[:300], yes.y_true[:300]\n"
+            "ax = cal.figures.calibrator_curve(cal.PlattScaling().fit(*few)).plot()\n"
+            "cal.figures.calibrator_curve(cal.IsotonicCalibration().fit(*few)).plot(ax)",
+        ),
+        Entry(
             "optimism",
             "Correction for optimism",
             "The calibration curve that a model shows on its own training rows, and the one to expect on new rows, with 95% limits: flatter, since the model is overfitted. "

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.errors import CalibrantError
+from calibrant.errors import ArgumentError, CalibrantError
 from calibrant.evaluation import subgroups
 from calibrant.evaluation.features import encode_features
 from calibrant.evaluation.subgroup_search import Space, evidence
@@ -232,3 +232,14 @@ def test_rare_categories_are_pooled_and_said():
     names = [f"c{place % 30}" for place in range(600)]
     found = cal.find_subgroups([0, 1] * 300, [0.4, 0.6] * 300, features={"city": names}, min_rows=5)
     assert found.notes == ("city: 10 rare categories were not searched",)
+
+
+@pytest.mark.parametrize(("alpha", "least"), [(0.05, 19), (0.1, 9), (0.03, 33)])
+def test_too_few_simulations_to_be_significant(alpha, least):
+    rng = np.random.default_rng(0)
+    score, feature = rng.random(200), rng.random(200)
+    words = {"features": {"a": feature}, "method": "simulation", "alpha": alpha, "bins": 2}
+    y = rng.random(200) < score * (feature > 0.5)
+    assert len(cal.find_subgroups(y, score, n_resamples=least, **words)) > 0
+    with raises(ArgumentError, "n_resamples"):
+        cal.find_subgroups(y, score, n_resamples=least - 1, **words)

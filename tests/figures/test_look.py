@@ -65,6 +65,7 @@ FIGURES: dict[str, tuple[Any, int]] = {
         ),
         1,
     ),
+    "calibrator": (figures.calibrator_curve(cal.PlattScaling().fit(EVENT.y_prob, EVENT.y_true)), 1),
     "survival": (
         figures.survival_diagram(EVENT.y_prob, time=TIME, event=TIME < 15, horizon=5, n_resamples=5),
         1,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.binning.rules import Edges
 from calibrant.errors import ArgumentError, InputTypeError, NotFittedError, UndefinedMetricError
 from calibrant.inference.replicates import Replicates
 from calibrant.recalibration.methods import METHODS
@@ -24,7 +25,7 @@ AT = np.array([0.02, 0.3, 0.5, 0.9])
 
 def test_the_ends_are_quantiles_of_refits() -> None:
     y, p = DATA.y_true[:100], DATA.y_prob[:100]
-    calibrator = cal.HistogramBinning(bins=4).fit(p, y)
+    calibrator = cal.ScalingBinning(bins=4).fit(p, y)
     found = calibrator.predict_interval(AT, n_resamples=20, level=0.8, rng=3)
     draws = Replicates(100, 20, 3)
     refits = [copy.deepcopy(calibrator).fit(p[rows], y[rows]) for rows in map(draws.rows, range(20))]
@@ -35,19 +36,77 @@ def test_the_ends_are_quantiles_of_refits() -> None:
     assert found.probability == pytest.approx(calibrator.predict_proba(AT)[:, 1])
 
 
-def test_a_logistic_curve_has_nearly_its_wald_interval() -> None:
-    y, p = DATA.y_true, DATA.y_prob
-    calibrator = cal.PlattScaling(targets="plain").fit(p, y)
-    found = calibrator.predict_interval(AT, n_resamples=400)
-    odds = np.log(p / (1 - p))
-    x, new = np.column_stack([np.ones(len(p)), odds]), np.column_stack([np.ones(4), np.log(AT / (1 - AT))])
-    rate = calibrator.apply(calibrator._read(p))[:, 1]
-    covariance = np.linalg.inv((x * (rate * (1 - rate))[:, None]).T @ x)
-    center = new @ [calibrator.intercept_[0], calibrator.coef_[0, 0]]
-    spread = 1.96 * np.sqrt(np.einsum("ij,jk,ik->i", new, covariance, new))
-    wald = [1 / (1 + np.exp(-(center + sign * spread))) for sign in (-1, 1)]
-    assert found.low == pytest.approx(wald[0], abs=0.015)
-    assert found.high == pytest.approx(wald[1], abs=0.015)
+def logistic_features(p: Any) -> Any:
+    return np.column_stack([np.ones(len(p)), np.log(p / (1 - p))])
+
+
+def beta_features(p: Any) -> Any:
+    return np.column_stack([np.ones(len(p)), np.log(p), -np.log1p(-p)])
+
+
+FORMS = [
+    (cal.PlattScaling(), logistic_features),
+    (cal.QuadraticLogit(), lambda p: np.column_stack([logistic_features(p), logistic_features(p)[:, 1] ** 2])),
+    (cal.BetaCalibration(), beta_features),
+    (cal.BetaCalibration(parameters="ab"), lambda p: beta_features(p)[:, 1:] + [math.log(2), -math.log(2)]),
+    (cal.BetaCalibration(parameters="am"), logistic_features),
+    (cal.BetaCalibration(parameters="a"), lambda p: logistic_features(p)[:, 1:]),
+    (cal.TemperatureScaling(), lambda p: logistic_features(p)[:, 1:]),
+]
+
+
+@pytest.mark.parametrize(("calibrator", "features"), FORMS)
+@pytest.mark.parametrize("kind", ["unit", "counts", "sample_weight"])
+def test_logistic_curves_have_their_wald_interval(calibrator: Any, features: Any, kind: str) -> None:
+    y, p, weight = DATA.y_true, DATA.y_prob, 1 + np.arange(800) % 3
+    weight = np.ones(800) if kind == "unit" else weight
+    calibrator = copy.deepcopy(calibrator).fit(p, y, **({} if kind == "unit" else {kind: weight}))
+    found = calibrator.predict_interval(AT, level=0.9)
+    rate, center = (calibrator.apply(calibrator._read(each))[:, 1] for each in (p, AT))
+    x, new = features(p), features(AT)
+    covariance = np.linalg.inv((x * (weight * rate * (1 - rate))[:, None]).T @ x)
+    if kind == "sample_weight":
+        own = x * (weight * (y - rate))[:, None]
+        covariance = covariance @ own.T @ own @ covariance
+    spread = 1.6448536269514722 * np.sqrt(np.einsum("ij,jk,ik->i", new, covariance, new))
+    wald = [1 / (1 + np.exp(sign * spread) * (1 - center) / center) for sign in (1, -1)]
+    assert found.low == pytest.approx(wald[0], abs=1e-9)
+    assert found.high == pytest.approx(wald[1], abs=1e-9)
+    assert found.n_resamples == 0
+
+
+def test_a_temperature_of_several_classes_has_the_limits_of_its_information() -> None:
+    calibrator = cal.TemperatureScaling().fit(THREE.y_prob, THREE.y_true)
+    factor, z = 1 / calibrator.temperature_, np.log(THREE.y_prob)
+
+    def probabilities(factor: float) -> Any:
+        return np.exp(factor * z) / np.exp(factor * z).sum(axis=1, keepdims=True)
+
+    def loss(factor: float) -> float:
+        return -float(np.log(probabilities(factor)[np.arange(300), THREE.y_true]).sum())
+
+    step = 1e-3
+    error = ((loss(factor + step) - 2 * loss(factor) + loss(factor - step)) / step**2) ** -0.5
+    odds = [np.log(each / (1 - each)) for each in map(probabilities, (factor - 1e-6, factor, factor + 1e-6))]
+    half = 1.959963984540054 * error * np.abs(odds[2] - odds[0]) / 2e-6
+    found = calibrator.predict_interval(THREE.y_prob[:9])
+    assert found.low == pytest.approx((1 / (1 + np.exp(half - odds[1])))[:9], abs=1e-6)
+    assert found.high == pytest.approx((1 / (1 + np.exp(-half - odds[1])))[:9], abs=1e-6)
+
+
+@pytest.mark.parametrize("closed", ["left", "right"])
+def test_bins_have_the_exact_limits_of_their_rate(closed: Any) -> None:
+    rng = np.random.default_rng(6)
+    p = np.round(rng.random(60), 1)
+    y = (rng.random(60) < p).astype(int)
+    edges = [0, 0.2, 0.4, 0.85, 0.95, 1]
+    rule = Edges(edges, closed=closed)
+    found = cal.HistogramBinning(binning=rule).fit(p, y).predict_interval(np.unique(p), level=0.9)
+    side: Any = "left" if closed == "right" else "right"
+    for place, score in enumerate(np.unique(p)):
+        rows = np.searchsorted(edges[1:-1], p, side) == np.searchsorted(edges[1:-1], score, side)
+        low, high = clopper_pearson(int(y[rows].sum()), int(rows.sum()), 0.9)
+        assert (found.low[place], found.high[place]) == pytest.approx((low, high))
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from ..inference.significance import assess, assess_many
 from ..inference.verdicts import SignificanceResult
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
+from ..util.checks import least_simulations
 from . import options
 from .conditions import ANY, INTERVAL, Gates, Measure, Place, check, named_file
 from .gate_results import Checked
@@ -119,7 +119,7 @@ def _rejection_gates(results: Sequence[SignificanceResult], rejected: Sequence[s
     least = max(result.least_pvalue for result in results)
     if alpha < least:
         problem = f"simulated p-values cannot fall below {least:.3g}, so that this gate could not fail"
-        raise ArgumentError("--alpha", problem, f"use --resamples {math.ceil(round(1 / alpha, 9)) - 1} or more")
+        raise ArgumentError("--alpha", problem, f"use --resamples {least_simulations(alpha)} or more")
     metrics = [result.metric for result in results]
     texts = [(f"{name} rejected at {alpha:g}", f"{name} not rejected at {alpha:g}") for name in metrics]
     return [

@@ -17,7 +17,7 @@ from ..inference.replicates import draw_events, many
 from ..inference.seeds import generator, seed_of
 from ..input.frames import check_same_rows
 from ..util.arrays import Array, Bools, Floats
-from ..util.checks import check_choice, check_fraction, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole, least_simulations
 from ..util.hashes import content_order
 from ..util.results import Result, number, pvalue_text, several
 from ..views.keywords import documents_keywords
@@ -233,7 +233,7 @@ def find_subgroups(
     UndefinedMetricError
         If labels are soft, or there are fewer rows than ``2 * min_rows``.
     ArgumentError
-        If an option is out of range.
+        If an option is out of range, or `n_resamples` is so small that no p-value could be significant.
 
     See Also
     --------
@@ -284,7 +284,8 @@ def find_subgroups(
     check_choice(method, "method", ("split", "simulation"))
     check_fraction(alpha, "alpha", 0.05)
     check_whole(bins, "bins", 2)
-    for value, argument in ((n_resamples, "n_resamples"), (min_rows, "min_rows"), (max_subgroups, "max_subgroups")):
+    check_whole(n_resamples, "n_resamples", least_simulations(alpha) if method == "simulation" else 1)
+    for value, argument in ((min_rows, "min_rows"), (max_subgroups, "max_subgroups")):
         check_whole(value, argument)
     if check_whole(max_features, "max_features") > 3:
         raise ArgumentError("max_features", f"must be at most 3; got {max_features}")

@@ -2,6 +2,8 @@
 
 from .belts import CalibrationBelt as CalibrationBelt
 from .belts import calibration_belt as calibration_belt
+from .calibrator_curves import CalibratorCurve as CalibratorCurve
+from .calibrator_curves import calibrator_curve as calibrator_curve
 from .classgroups import GroupErrorDiagram as GroupErrorDiagram
 from .classgroups import group_error_diagram as group_error_diagram
 from .decision_curves import CurveDifference as CurveDifference

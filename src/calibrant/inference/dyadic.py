@@ -15,6 +15,7 @@ from ..metrics.bin.debiased import debiased_cells
 from ..metrics.registry import Metric
 from ..util.arrays import Floats
 from ..util.blocks import map_blocks, rows_per_block
+from ..util.checks import least_simulations
 from ..util.results import several
 from ..views.view import VectorView
 from .asymptotic import in_units_of, normal_found, vector_view
@@ -190,7 +191,7 @@ def _outcome(errors: Simulated, pvalue: float, allowed: int, null_distribution: 
 
 def _check_resamples(asked: TestInput, tests: int) -> None:
     """Raise unless the smallest attainable p-value, times the number of tests, is significant."""
-    least = math.ceil(round(tests / asked.alpha, 9)) - 1
+    least = least_simulations(asked.alpha, tests)
     if asked.n_resamples < least:
         raise ArgumentError(
             "n_resamples",

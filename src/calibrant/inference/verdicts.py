@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from ..errors import ArgumentError
 from ..metrics.registry import catalogue
 from ..util.arrays import Floats
+from ..util.checks import least_simulations
 from ..util.results import Record, Result, number, plain_value, pvalue_clause, pvalue_text, several
 
 
@@ -106,8 +107,7 @@ class SignificanceResult(Record):
         value = f"{name} {number(self.statistic)}"
         if self.rejected:
             return f"{value}: statistically significant at {size} ({chance})."
-        if 0 < self.n_resamples < round(1 / self.alpha, 9) - 1:
-            least = math.ceil(round(1 / self.alpha, 9)) - 1
+        if 0 < self.n_resamples < (least := least_simulations(self.alpha)):
             return (
                 f"{value}: cannot be significant at {size}, since with {self.n_resamples} resamples no p-value "
                 f"falls below {1 / (1 + self.n_resamples):.3g}; use at least {least}."

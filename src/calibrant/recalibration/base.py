@@ -20,6 +20,7 @@ from ..errors import (
     InSampleWarning,
     NotFittedError,
     ShapeError,
+    UndefinedMetricError,
     UnknownArgumentError,
     warn_caller,
 )
@@ -429,9 +430,9 @@ class Calibrator(NamedKeywords):
         level : float, default 0.95
             Confidence level of each interval.
         n_resamples : int, default 200
-            Number of resamples of the rows.
+            Number of resamples of the rows, where no formula gives the limits.
         rng : None, int or numpy.random.Generator, default 0
-            Seed.
+            Seed of the resamples.
 
         Returns
         -------
@@ -453,14 +454,18 @@ class Calibrator(NamedKeywords):
 
         Notes
         -----
-        The calibrator is fitted again to resamples of its rows, drawn with replacement, and the ends are quantiles of its probabilities [1]_.
-        This describes the random error of the fit and not the bias of a curve that has the wrong form.
+        - Platt scaling, beta calibration and the quadratic logit of two classes, and temperatures, are estimated by maximum likelihood: the limits are
+          :math:`\operatorname{logit} q \pm z \sqrt{g^T I^{-1} g}`, with the Fisher information :math:`I` of the rows and the derivatives :math:`g`
+          of the log-odds by the parameters. Importance weights have the sandwich covariance.
+        - `HistogramBinning` has the Clopper-Pearson limits of the rate of the bin.
+        - Isotonic regression and Venn-Abers predictors assume only that the curve increases: the limits are the Clopper-Pearson limits of
+          the nearest :math:`n^{2/3}` rows, those up to the score for the lower end, since their mean rate is at most that at the score, and
+          those from it on for the upper end. They cover with at least the level for any increasing curve and any number of rows.
+        - Other calibrators are fitted again to resamples of their rows, drawn with replacement, and the ends are quantiles of their
+          probabilities [1]_.
 
-        Isotonic regression and Venn-Abers predictors assume only that the curve increases, and resamples do not show the bias of their first
-        and last steps. With two classes, or ``multiclass="one_vs_rest"``, their limits are the Clopper-Pearson limits of the nearest
-        :math:`n^{2/3}` rows: those up to the score for the lower end, since their mean rate is at most that at the score, and those from it
-        on for the upper end. They cover with at least the level for any increasing curve and any number of rows, and are conservative. Of
-        several classes they are limits of the rate of each class given its own score.
+        With ``multiclass="one_vs_rest"`` the exact limits of several classes are those of the rate of each class given its own score. No interval
+        describes the bias of a curve that has the wrong form.
 
         References
         ----------
@@ -472,7 +477,7 @@ class Calibrator(NamedKeywords):
         >>> data = cal.inference.make_miscalibrated(500, warp=cal.inference.simulation.temperature(2.0), rng=0)
         >>> found = cal.PlattScaling().fit(data.y_prob, data.y_true).predict_interval([0.5, 0.9])
         >>> found.low.round(2), found.high.round(2)
-        (array([0.45, 0.72]), array([0.55, 0.83]))
+        (array([0.46, 0.71]), array([0.55, 0.83]))
         """
         from .intervals import calibration_interval
 
@@ -488,6 +493,18 @@ class Calibrator(NamedKeywords):
             raise ArgumentError("rows", problem, "pass the Predictions that the calibrator was fitted on")
         at = Scores(known) if scores is None else self._read(scores)
         return calibration_interval(self, known, at, level, n_resamples, rng)
+
+    def _limits(self, rows: TrainingData, at: Scores, level: float) -> tuple[Floats, Floats] | None:
+        """Limits of the calibrated probabilities by a formula, given the rows of the fit; None where there is none."""
+        if self.exclusive and len(np.unique(rows.labels)) < 2:
+            raise UndefinedMetricError("calibrator", "was fitted on rows of one class", "use rows of every class")
+        from .intervals import wald_limits
+
+        return None if self._slopes(rows) is None else wald_limits(self, rows, at, level)
+
+    def _slopes(self, data: Scores) -> Floats | None:
+        """Derivatives of the calibrated logits by parameters of maximum likelihood, of shape (N, K, P); None if it has none."""
+        return None
 
     def inverse(self, probability: Any) -> Floats:
         """Compute the raw scores at which the calibrated probability of the second of two classes reaches given values.

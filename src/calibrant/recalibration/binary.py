@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from ..curves import curves
-from ..curves.logistic_regression import CLIP, SeparatedError
+from ..curves.logistic_regression import CLIP, SeparatedError, logit
 from ..errors import ArgumentError, warn_caller
 from ..input.weights import WeightKind
 from ..views.view import View
@@ -18,9 +19,11 @@ from . import formulas
 from .base import CountingCalibrator, Input, Method
 from .coefficients import KnotCurves, LinearCurves
 from .formulas import Formula, ScoreFormulas
+from .intervals import limits_of_increasing
 from .scores import Array, Floats, Scores, TrainingData, normalised, on_scale, scale_of
 
 Curve = Callable[[Any], Floats]
+CurveLimits = Callable[[Curve, View, Floats, float], tuple[Floats, Floats]]
 Found = TypeVar("Found")
 Multiclass = Literal["one_vs_rest", "one_vs_one", "top_versus_all", "pooled"]
 # Relative margin by which the predicted class stays ahead of the others, so that ties cannot change it.
@@ -46,8 +49,8 @@ class ScoreCalibrator(CountingCalibrator):
     """
 
     takes_any_score = True
-    is_any_increasing: ClassVar[bool] = False
-    """Whether the curve is any increasing function, whose limits `predict_interval` then computes exactly."""
+    _curve_limits: ClassVar[CurveLimits | None] = None
+    """Limits of the curve of one binary problem by a formula, from the curve, its rows, scores and a level."""
 
     fitted: ClassVar[tuple[str, ...]] = ("curves_",)
     multiclass: Multiclass
@@ -110,6 +113,18 @@ class ScoreCalibrator(CountingCalibrator):
             own = None if weight is None else weight[rows]
             views.append(_view(_against(probs[rows], a, b), labels[rows] == a, own, kind))
         return views
+
+    def _limits(self, rows: TrainingData, at: Scores, level: float) -> tuple[Floats, Floats] | None:
+        if self._curve_limits is None or not (at.k == 2 or self.multiclass == "one_vs_rest"):
+            return super()._limits(rows, at, level)
+        views, new = self._questions(on_scale(rows, self.scale_)), on_scale(at, self.scale_)
+        columns = [new.score] if at.k == 2 else new.probs.T
+        ends = [
+            self._curve_limits(curve, view, column, level)
+            for curve, view, column in zip(self.curves_, views, columns, strict=True)
+        ]
+        low, high = (np.column_stack(each) for each in zip(*ends, strict=True))
+        return low, high
 
     def _predict(self, data: Scores) -> Floats:
         if data.k == 2:
@@ -313,6 +328,10 @@ class PlattScaling(LinearCurves, ScoreCalibrator):
         smoothed = np.where(view.raw_outcome > 0, high, low)
         return curves.logistic(View(view.raw_score, smoothed, view.weight, view.weight_kind))
 
+    def _terms(self, score: Floats) -> tuple[Floats, ...]:
+        odds = logit(score)
+        return np.ones_like(odds), odds
+
 
 def likeliest(curve: Callable[[View], Found], view: View) -> Found:
     """Fit a curve by maximum likelihood; the error for separated data names alternatives."""
@@ -382,6 +401,10 @@ class QuadraticLogit(LinearCurves, ScoreCalibrator):
 
     def _curve(self, view: View) -> Curve:
         return likeliest(curves.quadratic, view)
+
+    def _terms(self, score: Floats) -> tuple[Floats, ...]:
+        odds = logit(score)
+        return np.ones_like(odds), odds, odds**2
 
 
 @dataclass(eq=False, repr=False)
@@ -455,6 +478,16 @@ class BetaCalibration(LinearCurves, ScoreCalibrator):
     def _curve(self, view: View) -> Curve:
         return likeliest(partial(curves.beta, parameters=self.parameters), view)
 
+    def _terms(self, score: Floats) -> tuple[Floats, ...]:
+        low, high = curves.beta_features(score)
+        constant = np.ones_like(low)
+        return {
+            "abm": (constant, low, high),
+            "ab": (low + math.log(2), high - math.log(2)),
+            "am": (constant, low + high),
+            "a": (low + high,),
+        }[self.parameters]
+
 
 @dataclass(eq=False, repr=False)
 class IsotonicCalibration(KnotCurves, ScoreCalibrator):
@@ -513,7 +546,7 @@ class IsotonicCalibration(KnotCurves, ScoreCalibrator):
         Method("isotonic_pooled", "pooled isotonic regression", {"multiclass": (2000, 0)}, {"multiclass": "pooled"}),
     )
     keeps_order = True
-    is_any_increasing = True
+    _curve_limits = staticmethod(limits_of_increasing)
 
     input: Input = "prob"
     multiclass: Multiclass = "one_vs_rest"

@@ -25,6 +25,7 @@ from ..views.view import View
 from .base import CountingCalibrator, Input, Method
 from .binary import Curve, Multiclass, ScoreCalibrator, plain_logistic, with_top
 from .coefficients import KnotCurves, StepCurves
+from .intervals import limits_of_bins
 from .scores import Floats, Scores, TrainingData, on_scale, scale_of
 
 Starts = NDArray[np.intp]
@@ -113,6 +114,7 @@ class HistogramBinning(StepCurves, ScoreCalibrator):
     array([0.135, 0.48 , 0.83 ])
     """
 
+    _curve_limits = staticmethod(limits_of_bins)
     methods = (
         Method("histogram"),
         Method("histogram_levels", "one rate per level", options={"bins": "levels", "shrink": 0.5}),

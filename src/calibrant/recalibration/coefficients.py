@@ -12,7 +12,7 @@ import numpy as np
 
 from ..curves import curves
 from .formulas import Formula, ScoreFormulas, softmax
-from .scores import Floats
+from .scores import Floats, Scores, on_scale
 
 
 class LinearCurves:
@@ -31,6 +31,16 @@ class LinearCurves:
     def intercept_(self) -> Floats:
         """Intercept of each binary problem."""
         return np.array([_coefficients(curve, self.scale_)[1] for curve in self.curves_])
+
+    def _terms(self, score: Floats) -> tuple[Floats, ...]:
+        """Derivatives of the log-odds by the parameters of a curve."""
+        raise NotImplementedError
+
+    def _slopes(self, data: Scores) -> Floats | None:
+        if data.k > 2:  # their curves are divided by their sum
+            return None
+        terms = np.column_stack(self._terms(on_scale(data, self.scale_).score))
+        return np.stack([np.zeros_like(terms), terms], axis=1)
 
 
 def _coefficients(curve: Any, scale: float) -> tuple[list[float], float]:

@@ -1,4 +1,4 @@
-"""Confidence intervals of calibrated probabilities: exact limits of increasing curves, and refits to resamples of the rows."""
+"""Confidence intervals of calibrated probabilities: Wald limits, exact limits of bins and increasing curves, and refits to resamples."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..binning.table import binomial_interval
-from ..curves.logistic_regression import groups_of
+from ..curves.logistic_regression import groups_of, logit
 from ..errors import ArgumentError, CalibrantError, UndefinedMetricError
 from ..inference.replicates import Replicates, quantile_bounds
 from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number
 from ..views.view import View
-from .scores import Array, Floats, Scores, TrainingData, on_scale
+from .coefficients import steps
+from .scores import Array, Floats, Scores, TrainingData, off_boundary
 
 if TYPE_CHECKING:
     from .base import Calibrator
-    from .binary import ScoreCalibrator
 
 # Share of the resamples that must have a fit.
 FITTED = 0.9
@@ -42,7 +42,7 @@ class CalibrationInterval(Result):
     level : float
         Confidence level.
     n_resamples : int
-        Number of resamples with a fit; 0 for exact limits.
+        Number of resamples with a fit; 0 where a formula gives the limits.
     """
 
     probability: Array
@@ -61,8 +61,8 @@ class CalibrationInterval(Result):
         }
 
     def _title(self) -> str:
-        source = f"intervals from {self.n_resamples} resamples" if self.n_resamples else "exact limits"
-        return f"calibrated probabilities with {100 * self.level:g}% {source}"
+        source = f" from {self.n_resamples} resamples" if self.n_resamples else ""
+        return f"calibrated probabilities with {100 * self.level:g}% intervals{source}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         first = {name: values[:SHOWN_ROWS] for name, values in self._columns(SHOWN_CLASSES).items()}
@@ -85,16 +85,13 @@ def calibration_interval(
         raise ArgumentError("calibrator", f"{type(fitted).__name__} requires {fitted.needs}, and has no intervals")
     data, whole = TrainingData(rows), fitted.apply(at)
     probability = whole[:, 1] if at.k == 2 and fitted.exclusive else whole
-    curves: Any = fitted if getattr(fitted, "is_any_increasing", False) else None
-    if curves is not None and (at.k == 2 or curves.multiclass == "one_vs_rest"):
-        low, high = increasing_limits(curves, data, at, level)
-        low, high = low.reshape(probability.shape), high.reshape(probability.shape)
+    boundary = fitted.fit_record_.boundary
+    limits = fitted._limits(off_boundary(data, boundary), off_boundary(at, boundary), level)
+    if limits is not None:
+        low, high = (each.reshape(probability.shape) for each in limits)
         return CalibrationInterval(
             probability, np.minimum(low, probability), np.maximum(high, probability), level, n_resamples=0
         )
-
-    if fitted.exclusive and len(np.unique(data.labels)) < 2:
-        raise UndefinedMetricError("calibrator", "was fitted on rows of one class", "use rows of every class")
 
     def refitted(counts: Floats) -> Array:
         if rows.weight is None or data.counted:
@@ -118,16 +115,43 @@ def calibration_interval(
     return CalibrationInterval(probability, low, high, level, kept)
 
 
-def increasing_limits(fitted: ScoreCalibrator, data: TrainingData, at: Scores, level: float) -> tuple[Floats, Floats]:
-    """Limits of the increasing curve of each class."""
-    views, new = fitted._questions(on_scale(data, fitted.scale_)), on_scale(at, fitted.scale_)
-    columns = [new.score] if at.k == 2 else new.probs.T
-    ends = [limits_of_increasing(view, column, level) for view, column in zip(views, columns, strict=True)]
-    low, high = (np.column_stack(each) for each in zip(*ends, strict=True))
-    return low, high
+def wald_limits(fitted: Calibrator, rows: TrainingData, at: Scores, level: float) -> tuple[Floats, Floats]:
+    """Normal limits of the log-odds of each class against the others, with the Fisher information of maximum likelihood.
+
+    Importance weights have the sandwich covariance.
+    """
+    from scipy.special import expit, ndtri
+
+    probs, slopes = fitted.apply(rows), fitted._slopes(rows)
+    scores = slopes - np.einsum("nk,nkp->np", probs, slopes)[:, None]
+    information = np.einsum("nkp,nkq->pq", (rows.weight[:, None] * probs)[:, :, None] * scores, scores)
+    covariance = np.linalg.pinv(information, hermitian=True)
+    if rows.given_weight[1] == "importance":
+        own = rows.weight[:, None] * scores[np.arange(rows.n), rows.labels]
+        covariance = covariance @ (own.T @ own) @ covariance
+
+    probs, slopes = fitted.apply(at), fitted._slopes(at)
+    above = slopes - np.einsum("nk,nkp->np", probs, slopes)[:, None]
+    others = 1 - probs if at.k > 2 else probs[:, ::-1]
+    gradient = np.divide(above, others[:, :, None], out=np.zeros_like(above), where=others[:, :, None] > 0)
+    half = -ndtri((1 - level) / 2) * np.sqrt(np.einsum("nkp,pq,nkq->nk", gradient, covariance, gradient))
+    odds, shown = logit(probs), slice(1, None) if at.k == 2 else slice(None)
+    return expit(odds - half)[:, shown], expit(odds + half)[:, shown]
 
 
-def limits_of_increasing(view: View, at: Floats, level: float) -> tuple[Floats, Floats]:
+def limits_of_bins(curve: Any, view: View, at: Floats, level: float) -> tuple[Floats, Floats]:
+    """Clopper-Pearson limits of the rate of the bin in which a score lies."""
+    inner, side = steps(curve)[0][1:-1], "right" if curve.kind.endswith("_left") else "left"
+    groups, count = groups_of(view), len(inner) + 1
+    events, weight = (
+        np.bincount(np.searchsorted(inner, groups.score, side), part, count) for part in (groups.events, groups.weight)
+    )
+    low, high = binomial_interval(np.minimum(events, weight), weight, 1 - level, "clopper_pearson")
+    place = np.searchsorted(inner, at, side)
+    return np.nan_to_num(low, nan=0.0)[place], np.nan_to_num(high, nan=1.0)[place]
+
+
+def limits_of_increasing(curve: Any, view: View, at: Floats, level: float) -> tuple[Floats, Floats]:
     """Clopper-Pearson limits: the lower of the nearest rows up to a score, the upper of those from it on.
 
     The rates of the former are at most, and those of the latter at least, that at the score. Which rows these are depends on scores alone.

@@ -104,6 +104,9 @@ class TemperatureScaling(LinearLogits, Calibrator):
     def _predict(self, data: Scores) -> Floats:
         return softmax(data.logits / self.temperature_)
 
+    def _slopes(self, data: Scores) -> Floats | None:
+        return data.logits[:, :, None] if self.objective == "nll" else None
+
 
 @dataclass(eq=False, repr=False)
 class BiasCorrectedTemperature(LinearLogits, Calibrator):

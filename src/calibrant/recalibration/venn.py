@@ -19,6 +19,7 @@ from . import formulas
 from .base import Input, Method
 from .binary import Curve, Multiclass, ScoreCalibrator
 from .formulas import Formula
+from .intervals import limits_of_increasing
 from .scores import Floats, TrainingData, dealt, on_scale, order_of_content, with_weight
 
 Rule = Literal["log", "brier"]
@@ -91,7 +92,7 @@ class VennAbers(ScoreCalibrator):
         Method("venn_abers_one_vs_one", "pairwise Venn-Abers calibration", options={"multiclass": "one_vs_one"}),
     )
     keeps_order = True
-    is_any_increasing = True
+    _curve_limits = staticmethod(limits_of_increasing)
     fitted = ("low_", "high_")
 
     input: Input = "prob"

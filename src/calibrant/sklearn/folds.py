@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,8 +99,9 @@ def cross_val_predictions(
 
     Parameters
     ----------
-    estimator : estimator object
-        Classifier with ``predict_proba`` or ``decision_function``; it is cloned and not changed.
+    estimator : estimator object or dict
+        Classifier with ``predict_proba`` or ``decision_function``; it is cloned and not changed. Or the result of scikit-learn's
+        ``cross_validate`` with ``return_estimator=True`` and ``return_indices=True``, whose fitted models and folds are used.
     X : array-like or frame of shape (N, D)
         Predictors.
     y : array-like of shape (N,)
@@ -119,7 +121,8 @@ def cross_val_predictions(
     Raises
     ------
     ArgumentError
-        If a row is in several test folds, or a class is missing in the training rows of a fold.
+        If a row is in several test folds, a class is missing in the training rows of a fold, or a result of ``cross_validate`` has no
+        models or indices.
 
     See Also
     --------
@@ -135,17 +138,34 @@ def cross_val_predictions(
     >>> preds = cal.sklearn.cross_val_predictions(LogisticRegression(), X, y, cv=3)
     >>> preds.group_names
     ('fold 1', 'fold 2', 'fold 3')
+
+    The models of a cross-validation that was run already:
+
+    >>> from sklearn.model_selection import cross_validate
+    >>> found = cross_validate(LogisticRegression(), X, y, cv=3, return_estimator=True, return_indices=True)
+    >>> bool((cal.sklearn.cross_val_predictions(found, X, y).probs == preds.probs).all())
+    True
     """
     X, y, groups, sample_weight = indexable(X, y, groups, sample_weight)
     labels = column(y, "y").array
-    splits = list(check_cv(cv, labels, classifier=True).split(X, labels, groups))
+
+    def fit(train: Any) -> Any:
+        fitted = {} if sample_weight is None else {"sample_weight": _safe_indexing(sample_weight, train)}
+        return clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train), **fitted)
+
+    if isinstance(estimator, Mapping):
+        if not {"estimator", "indices"} <= set(estimator):
+            remedy = "call cross_validate with return_estimator=True and return_indices=True"
+            raise ArgumentError("estimator", "has no models, or no indices of their rows", remedy)
+        models, splits = estimator["estimator"], list(zip(*estimator["indices"].values(), strict=True))
+    else:
+        splits = list(check_cv(cv, labels, classifier=True).split(X, labels, groups))
+        models = (fit(train) for train, _ in splits)
     fold, values, kinds, classes = np.zeros(len(labels), int), {}, set(), None
-    for place, (train, test) in enumerate(track(splits, "folds"), 1):
+    for place, ((_, test), model) in enumerate(zip(track(splits, "folds"), models, strict=True), 1):
         if fold[test].any():
             raise ArgumentError("cv", "has rows in several test folds", "use a splitter whose test folds are disjoint")
         fold[test] = place
-        fitted = {} if sample_weight is None else {"sample_weight": _safe_indexing(sample_weight, train)}
-        model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train), **fitted)
         check_classifier(model)
         classes = model.classes_ if classes is None else classes
         if not np.array_equal(classes, model.classes_):

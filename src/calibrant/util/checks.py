@@ -68,6 +68,11 @@ def least_resamples(level: float) -> int:
     return math.ceil(10 / (1 - level) * (1 - 1e-12))  # 1 - 0.9 is a little below 0.1
 
 
+def least_simulations(alpha: float, tests: int = 1) -> int:
+    """Number of simulated data sets with which the smallest p-value, times the number of tests, is at most `alpha`."""
+    return math.ceil(round(tests / alpha, 9)) - 1
+
+
 def check_whole(value: Any, argument: str, low: int = 1) -> int:
     """Return an integer of at least `low`, or raise."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
