@@ -312,11 +312,11 @@ def check_writers(place: object, writers: int, updates: int, backups: int = 0) -
 
 
 def test_two_hosts_at_once_lose_nothing(postgres: Server) -> None:
-    check_writers(postgres.url, 2, 16)
+    check_writers(postgres.url, 2, 10)
 
 
 def test_ten_writers_lose_nothing_and_the_store_is_copied_meanwhile(tmp_path: Path) -> None:
-    check_writers(tmp_path, 10, 20, 5)
+    check_writers(tmp_path, 10, 12, 3)
     assert not list(tmp_path.glob(".calibrant-*"))
 
 
