@@ -1,12 +1,19 @@
-"""A process that ends while it writes: at a chosen number of bytes, or at a chosen step, never after a chosen time."""
+"""A process, or a database, that ends while it writes: at a chosen number of bytes, or at a chosen step, never after a chosen time."""
 
+import itertools
 import signal
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
+import pytest
 
-__all__ = ["kill_while_writing"]
+from calibrant.monitoring.databases import Sqlite
+
+__all__ = ["each_connection", "kill_while_writing", "stopped_after"]
 
 # Steps of a write that the interpreter reports: files opened, renamed, removed, their rights changed.
 STEPS = 12
@@ -58,3 +65,23 @@ for turn in itertools.count():
 """
     done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, check=False)
     assert done.returncode == -(signal.SIGKILL if how == "steps" else signal.SIGXFSZ), done.stderr
+
+
+@contextmanager
+def each_connection(do: Callable[[sqlite3.Connection], object]) -> Iterator[None]:
+    """Every connection to the store of a monitor goes through a function when it is made."""
+    plain = Sqlite.configure
+
+    def configure(self: Sqlite, connection: sqlite3.Connection) -> None:
+        plain(self, connection)
+        do(connection)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sqlite, "configure", configure)
+        yield
+
+
+def stopped_after(count: int, steps: int) -> Callable[[sqlite3.Connection], object]:
+    """For `each_connection`: the database stops after so many times so many of its steps."""
+    left = itertools.count(count - 1, -1)
+    return lambda connection: connection.set_progress_handler(lambda: int(next(left) == 0), steps)

@@ -1,7 +1,6 @@
 """macOS and Windows, as far as Linux can tell: names that only POSIX has stand in guarded places, and commands work without them."""
 
 import ast
-import itertools
 import json
 import os
 import re
@@ -61,7 +60,9 @@ def posix_names(tree: ast.AST) -> Iterator[str]:
 
 def test_names_of_posix_alone_are_guarded() -> None:
     found = {}
-    for path, _, tree in sources(*MODULES, *itertools.chain(*POSIX.values())):
+    attributes = [rf"{module}\.(?:{'|'.join(names)})" for module, names in POSIX.items()]
+    imports = rf"(?:import|from) +(?:{'|'.join([*MODULES, *POSIX])})"
+    for path, _, tree in sources(*attributes, imports):
         if names := set(posix_names(tree)):
             found[path.relative_to(ROOT).as_posix()] = names
     assert found == GUARDED

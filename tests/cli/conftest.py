@@ -6,6 +6,11 @@ from collections.abc import Callable
 import pytest
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _quick_intervals(quick_intervals: None) -> None:
+    """The limits that are shown are those of the library, however few sets of labels they come from."""
+
+
 @pytest.fixture(autouse=True)
 def _outside_of_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests themselves may run in GitHub Actions, where failed gates are printed as annotations too."""

@@ -11,8 +11,6 @@ import calibrant as cal
 from calibrant.reporting.building import report
 from tests.calling import Run, check_refusal
 
-pytestmark = pytest.mark.usefixtures("quick_intervals")
-
 RNG = np.random.default_rng(3)
 SCORE = RNG.random(300)
 YES = (RNG.random(300) < SCORE).astype(int)

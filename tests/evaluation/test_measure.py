@@ -178,17 +178,17 @@ def test_sets_of_metrics_leave_out_pairs_of_many_rows_and_names_do_not(monkeypat
 def test_slow_metrics_of_a_set_are_not_resampled_unless_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     some = [cal.catalogue[id] for id in ("dkde", "ece", "cox_slope")]
     monkeypatch.setattr(evaluation, "choose_metrics", lambda metrics: some)  # a small set
-    monkeypatch.setattr("calibrant.metrics.properties.RESAMPLED_ROWS", 100)
-    y = (RNG.random(120) < PROBS[:120, 0]).astype(int)
-    words: dict[str, Any] = {"level": 0.9, "assess": True, "n_resamples": 100}
-    slow, fast, closed = call(cal.evaluate, y, PROBS[:120, 0], metrics="all", **words).results
+    monkeypatch.setattr("calibrant.metrics.properties.RESAMPLED_ROWS", 40)
+    y = (RNG.random(50) < PROBS[:50, 0]).astype(int)
+    words: dict[str, Any] = {"level": 0.8, "assess": True, "n_resamples": 50}
+    slow, fast, closed = call(cal.evaluate, y, PROBS[:50, 0], metrics="all", **words).results
     assert (slow.low, slow.pvalue) == (None, None)
     assert (
         slow.note
         == "no interval: resampling it is slow (name the metric to do so); no p-value: resampling it is slow (name the metric to do so)"
     )
     assert None not in (fast.low, fast.pvalue, closed.low, closed.pvalue)
-    named = call(cal.evaluate, y, PROBS[:120, 0], metrics=["all", "dkde"], **words).results[0]
+    named = call(cal.evaluate, y, PROBS[:50, 0], metrics=["all", "dkde"], **words).results[0]
     assert None not in (named.low, named.pvalue)
 
 

@@ -134,14 +134,14 @@ def test_a_score_that_is_not_linear_in_the_features_remains_in_the_revision() ->
 
 
 def test_simulated_p_values_are_those_of_the_null_hypothesis() -> None:
-    y, risk, x = data(2000, 17)
+    y, risk, x = data(1000, 17)
     plain = closed_test_update(y, risk, features=x)
     simulated = closed_test_update(y, risk, features=x, n_resamples=200, rng=1)
     assert simulated.tests[0].pvalue == pytest.approx(plain.tests[0].pvalue, abs=0.12)
     assert simulated.tests[0].statistic == plain.tests[0].statistic
-    assert closed_test_update(y, risk, features=x, n_resamples=200, rng=1).tests == simulated.tests
-    far = closed_test_update(*data(300, 1, intercept=2.0)[:2], n_resamples=99)
+    far, again = (closed_test_update(*data(300, 1, intercept=2.0)[:2], n_resamples=99, rng=1) for _ in range(2))
     assert far.tests[0].pvalue == 0.01
+    assert far.tests == again.tests
     assert "99 simulations" in repr(far)
 
 

@@ -18,10 +18,10 @@ import pytest
 
 from calibrant.errors import FileError
 from calibrant.monitoring import databases, store
-from calibrant.monitoring.databases import Sqlite
 from calibrant.monitoring.monitor import Monitor
 from calibrant.reporting.timeline import write_timeline
 from tests.calling import AS_OWNER, IN_TURN, Run, check_refusal, needs_permissions
+from tests.killing import each_connection, stopped_after
 from tests.postgres import Server
 
 pytestmark = pytest.mark.usefixtures("quick_windows")
@@ -312,11 +312,11 @@ def check_writers(place: object, writers: int, updates: int, backups: int = 0) -
 
 
 def test_two_hosts_at_once_lose_nothing(postgres: Server) -> None:
-    check_writers(postgres.url, 2, 16)
+    check_writers(postgres.url, 2, 10)
 
 
 def test_ten_writers_lose_nothing_and_the_store_is_copied_meanwhile(tmp_path: Path) -> None:
-    check_writers(tmp_path, 10, 20, 5)
+    check_writers(tmp_path, 10, 12, 3)
     assert not list(tmp_path.glob(".calibrant-*"))
 
 
@@ -423,56 +423,34 @@ def monitor(tmp_path: Path) -> Monitor:
     return made
 
 
-def test_full_disk_says_so_and_keeps_what_was_there(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = Sqlite.configure
-
-    def small(self: Sqlite, connection: sqlite3.Connection) -> None:
-        plain(self, connection)
+def test_full_disk_says_so_and_keeps_what_was_there(monitor: Monitor) -> None:
+    def limit_size(connection: sqlite3.Connection) -> None:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages}")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Sqlite, "configure", small)
-        with pytest.raises(
-            FileError,
-            match=r"watch\.db: the disk is full; earlier data are intact; free some space and repeat the call; no row is counted twice",
-        ):
-            monitor.update(YES, SCORE, when="2026-01-06", ids=range(1000, 1300))
+    problem = r"watch\.db: the disk is full; earlier data are intact; free some space and repeat the call; no row is counted twice"
+    with each_connection(limit_size), pytest.raises(FileError, match=problem):
+        monitor.update(YES, SCORE, when="2026-01-06", ids=range(1000, 1300))
     assert monitor.status().n == 50
     assert monitor.update(YES, SCORE, when="2026-01-06", ids=range(1000, 1300)).added == 300
 
 
 @pytest.mark.parametrize("text", ["disk I/O error", "database is locked", "attempt to write a readonly database"])
-def test_other_failures_of_the_disk(monitor: Monitor, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    def fail(self: Sqlite, connection: sqlite3.Connection) -> None:
+def test_other_failures_of_the_disk(monitor: Monitor, text: str) -> None:
+    def fail(connection: sqlite3.Connection) -> None:
         raise sqlite3.OperationalError(text)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Sqlite, "configure", fail)
-        with pytest.raises(FileError, match=r"watch\.db: .*; (check|repeat)"):
-            monitor.update(YES, SCORE, when="2026-01-06")
+    with each_connection(fail), pytest.raises(FileError, match=r"watch\.db: .*; (check|repeat)"):
+        monitor.update(YES, SCORE, when="2026-01-06")
     assert monitor.status().n == 50
 
 
-def test_stopped_at_any_step_nothing_is_half_done(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_at_any_step_nothing_is_half_done(monitor: Monitor) -> None:
     """The database stops after more and more steps of an update, until there are none left to stop at."""
-    plain = Sqlite.configure
     before = monitor.status().to_dict()
     failed = 0
     for round in range(40):
-        left = [round * (round + 1) // 2 + 1]
-
-        def limited(self: Sqlite, connection: sqlite3.Connection, left: list[int] = left) -> None:
-            plain(self, connection)
-
-            def count() -> int:
-                left[0] -= 1
-                return int(left[0] == 0)
-
-            connection.set_progress_handler(count, 3)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(Sqlite, "configure", limited)
+        with each_connection(stopped_after(round * (round + 1) // 2 + 1, 3)):
             try:
                 monitor.update(YES[50:60], SCORE[50:60], when="2026-01-05T12:00", ids=range(50, 60))
             except FileError:
@@ -484,18 +462,12 @@ def test_stopped_at_any_step_nothing_is_half_done(monitor: Monitor, monkeypatch:
     assert failed >= 3
 
 
-def test_read_only_store_is_still_read(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_only_store_is_still_read(monitor: Monitor) -> None:
     """What status computes is kept for the next time, where that is possible."""
-    plain = Sqlite.configure
-
-    def query_only(self: Sqlite, connection: sqlite3.Connection) -> None:
-        plain(self, connection)
-        connection.execute("PRAGMA query_only = ON")
-
-    monkeypatch.setattr(Sqlite, "configure", query_only)
-    assert monitor.status().n == 50
-    with pytest.raises(FileError, match="read-only"):
-        monitor.update(YES, SCORE, when="2026-01-06")
+    with each_connection(lambda connection: connection.execute("PRAGMA query_only = ON")):
+        assert monitor.status().n == 50
+        with pytest.raises(FileError, match="read-only"):
+            monitor.update(YES, SCORE, when="2026-01-06")
 
 
 @needs_permissions

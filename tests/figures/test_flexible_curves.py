@@ -93,6 +93,7 @@ def test_wald_intervals_of_the_spline_by_their_likelihood() -> None:
         assert values == pytest.approx(expit(new @ beta + sign * error), abs=1e-9)
 
 
+@pytest.mark.usefixtures("quick_intervals")
 def test_regression_and_c_statistic() -> None:
     curve = cal.figures.flexible_calibration_curve(Y, P, level=0.9)
     assert curve.slope.value == pytest.approx(cal.cox_slope(Y, P), abs=1e-9)

@@ -30,9 +30,15 @@ def rows(distribution: str, n: int = 3000) -> Arrays:
     return (rng.random(n) < p).astype(int), p
 
 
-def same_law(cells: np.ndarray, single: np.ndarray) -> None:
-    """As far as so many draws can tell; cells of equal width, where they are too wide, are off by far more."""
-    assert ks_2samp(cells, single).pvalue > 1e-4
+def check_draws(function: Any, *data: Any, **keywords: Any) -> tuple[Any, Any]:
+    """Draws in cells and of rows are of one distribution, as far as so many can tell: cells that are too wide are off by far more. The results of both."""
+    found, single = (
+        call(function, *data, rng=rng, exact=exact, n_resamples=200, **keywords)
+        for rng, exact in enumerate((False, True))
+    )
+    cells, rows = (each.null if function is cal.assess else each.sample for each in (found, single))
+    assert ks_2samp(cells, rows).pvalue > 1e-4
+    return found, single
 
 
 METRICS = ["ece", "ece_em", "hosmer_lemeshow", "ece_lb", "ece_knn", "cce", "dce", "dici", "ecce_mad"]
@@ -42,13 +48,7 @@ METRICS = ["ece", "ece_em", "hosmer_lemeshow", "ece_lb", "ece_knn", "cce", "dce"
 @pytest.mark.parametrize("distribution", ["rare", "tight", "sure", "ties"])
 @pytest.mark.parametrize("metric", METRICS)
 def test_outcomes_drawn_in_cells_have_the_distribution_of_rows(metric: str, distribution: str) -> None:
-    y, p = rows(distribution, 4000)
-    words: dict[str, Any] = {"metric": metric, "method": "consistency", "n_resamples": 200}
-    found = call(cal.assess, y, p, rng=0, **words)
-    single = call(cal.assess, y, p, rng=1, exact=True, **words)
-    assert found.null is not None
-    assert single.null is not None
-    same_law(found.null, single.null)
+    found, single = check_draws(cal.assess, *rows(distribution, 4000), metric=metric, method="consistency")
     assert abs(found.pvalue - single.pvalue) < 0.16  # four standard errors at one half
 
 
@@ -56,35 +56,20 @@ def test_outcomes_drawn_in_cells_have_the_distribution_of_rows(metric: str, dist
 @pytest.mark.parametrize("distribution", ["spread", "rare", "tight"])
 @pytest.mark.parametrize("metric", METRICS)
 def test_rows_drawn_in_cells_have_the_distribution_of_rows(metric: str, distribution: str) -> None:
-    y, p = rows(distribution, 4000)
-    words: dict[str, Any] = {"metric": metric, "method": "percentile", "n_resamples": 200}
-    found = call(cal.interval, y, p, rng=0, **words)
-    single = call(cal.interval, y, p, rng=1, exact=True, **words)
-    assert found.sample is not None
-    assert single.sample is not None
-    same_law(found.sample, single.sample)
+    check_draws(cal.interval, *rows(distribution, 4000), metric=metric, method="percentile")
 
 
 @pytest.mark.parametrize("method", ["consistency", "resampled_scores"])
 def test_counts_and_several_classes(method: str) -> None:
     y, p = rows("rare", 2000)
-    words: dict[str, Any] = {
-        "metric": "ece_em",
-        "method": method,
-        "n_resamples": 200,
-    }
     counts = np.random.default_rng(1).integers(1, 5, 2000)
     sure = rows("sure", 4000)[1]
     three = np.column_stack([sure, 0.6 * (1 - sure), 0.4 * (1 - sure)])
     labels = (np.random.default_rng(1).random((4000, 1)) > three.cumsum(axis=1)).sum(axis=1)
     for data, more in (((y, p), {"counts": counts}), ((labels, three), {})):
-        found = call(cal.assess, *data, rng=0, **words, **more)
-        single = call(cal.assess, *data, rng=1, exact=True, **words, **more)
+        found, single = check_draws(cal.assess, *data, metric="ece_em", method=method, **more)
         assert "as counts per cell" in found.null_distribution
         assert "row by row" in single.null_distribution
-        assert found.null is not None
-        assert single.null is not None
-        same_law(found.null, single.null)
 
 
 def test_errors_of_one_sign_are_not_taken_for_sums() -> None:
@@ -93,12 +78,7 @@ def test_errors_of_one_sign_are_not_taken_for_sums() -> None:
     p = rng.beta(2, 1000, 5000)
     y = (rng.random(5000) < p / 3).astype(int)
     assert cal.ece_em(y, p) == pytest.approx(p.mean() - y.mean(), rel=0.3)
-    words: dict[str, Any] = {"metric": "ece_em", "method": "consistency", "n_resamples": 200}
-    found = call(cal.assess, y, p, rng=0, **words)
-    single = call(cal.assess, y, p, rng=1, exact=True, **words)
-    assert found.null is not None
-    assert single.null is not None
-    same_law(found.null, single.null)
+    check_draws(cal.assess, y, p, metric="ece_em", method="consistency")
 
 
 @pytest.mark.parametrize("bins", [15, 7, [0, 0.123, 0.7, 1], 40])

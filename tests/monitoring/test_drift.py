@@ -77,44 +77,36 @@ def test_scipy_agrees(seed: int) -> None:
     assert found["wasserstein"].value >= abs(x.mean() - y.mean()) - 1e-14
 
 
+def check_every_exchange(name: str, distance: Any, x: list[float], y: list[float]) -> tuple[Any, list[float]]:
+    """The p-value is the share of all exchanges of rows that are as far apart; the result, and their distances."""
+    pool, place = np.array(x + y), np.arange(len(x + y))
+    parts = [np.isin(place, chosen) for chosen in itertools.combinations(place, len(x))]
+    every = [distance(pool[inside], pool[~inside]) for inside in parts]  # the first is the data
+    found = drift(name, x, y)
+    assert found.value == pytest.approx(every[0], abs=1e-13)
+    assert found.pvalue == pytest.approx(np.mean(np.array(every) >= every[0] - 1e-12))
+    return found, every
+
+
 def test_ties_are_counted_exactly() -> None:
-    x, y = [0.1, 0.1, 0.5, 0.5, 0.9], [0.1, 0.5, 0.9, 0.9]
-    pool = np.array(x + y)
-    levels = np.unique(pool)
+    levels = (0.1, 0.5, 0.9)
 
     def distance(a: Any, b: Any) -> float:
         return max(abs(np.mean(a <= v) - np.mean(b <= v)) for v in levels)
 
-    own = distance(np.array(x), np.array(y))
-    every = []
-    for chosen in itertools.combinations(range(9), 5):
-        inside = np.isin(np.arange(9), chosen)
-        every.append(distance(pool[inside], pool[~inside]))
-    found = drift("ks_2samp", x, y)
-    assert found.value == pytest.approx(own)
-    assert found.pvalue == pytest.approx(np.mean(np.array(every) >= own - 1e-12))
+    found, every = check_every_exchange("ks_2samp", distance, [0.1, 0.1, 0.5, 0.5, 0.9], [0.1, 0.5, 0.9, 0.9])
     rare = [d for d in sorted(set(np.round(every, 12))) if np.mean(np.array(every) >= d - 1e-9) <= 0.05]
     assert found.threshold == pytest.approx(rare[0] if rare else math.inf)
 
 
 def test_energy_and_permutation_by_every_exchange() -> None:
-    x, y = [0.1, 0.2, 0.4], [0.3, 0.8, 0.9, 0.95]
-    pool = np.array(x + y)
-
     def energy(a: Any, b: Any) -> float:
         def mean(c: Any, d: Any) -> float:
             return float(np.abs(np.subtract.outer(c, d)).mean())
 
         return 2 * mean(a, b) - mean(a, a) - mean(b, b)
 
-    own = energy(np.array(x), np.array(y))
-    every = []
-    for chosen in itertools.combinations(range(7), 3):
-        inside = np.isin(np.arange(7), chosen)
-        every.append(energy(pool[inside], pool[~inside]))
-    found = drift("energy_distance", x, y)
-    assert found.value == pytest.approx(own, abs=1e-13)
-    assert found.pvalue == pytest.approx(np.mean(np.array(every) >= own - 1e-12))
+    check_every_exchange("energy_distance", energy, [0.1, 0.2, 0.4], [0.3, 0.8, 0.9, 0.95])
 
 
 def test_bins_of_equal_parts_follow_the_reference() -> None:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from calibrant.errors import ArgumentError
-from calibrant.monitoring.databases import Sqlite
 from calibrant.monitoring.monitor import Monitor
 from calibrant.reporting.timeline import render_timeline
 from tests.calling import Run
+from tests.killing import each_connection, stopped_after
 from tests.postgres import Server
 
 RNG = np.random.default_rng(4)
@@ -145,21 +145,9 @@ def test_interrupted_at_any_step_rows_are_there_or_gone(
     """The database stops after more and more steps of pruning and of the shrinking after it."""
     monkeypatch.setattr("calibrant.monitoring.retention.PORTION", portion)
     monitor = filled(tmp_path / "watch.db", keep="2d")
-    before, plain, rows, failed = monitor.status().to_json(), Sqlite.configure, set(), 0
+    before, rows, failed = monitor.status().to_json(), set(), 0
     for turn in range(200):
-        left = [turn * (turn + 1) // 2 + 1]
-
-        def limited(self: Sqlite, connection: Any, left: list[int] = left) -> None:
-            plain(self, connection)
-
-            def count() -> int:
-                left[0] -= 1
-                return int(left[0] == 0)
-
-            connection.set_progress_handler(count, 20)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(Sqlite, "configure", limited)
+        with each_connection(stopped_after(turn * (turn + 1) // 2 + 1, 20)):
             try:
                 monitor.prune()
                 break

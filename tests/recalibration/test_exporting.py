@@ -107,37 +107,31 @@ def quoted_columns(columns: list[str], kind: str) -> str:
     return ", ".join(f'"{name}" {kind}' for name in columns)
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")
-def test_sql_in_duckdb_equals_predict_proba() -> None:
-    connection = duckdb.connect()
+def check_queries(cursor: Any, dialect: str, double: str, mark: str) -> None:
+    """Queries for the scores, which are in one table for each number of classes and input."""
+    for k, input in {(k, input) for _, k, input in CASES}:
+        columns, rows = table_of((PROBS if input == "prob" else LOGITS)[k])
+        cursor.execute(f"CREATE TEMP TABLE {input}{k} (k0 INT, {quoted_columns(columns, double)})")
+        cursor.executemany(f"INSERT INTO {input}{k} VALUES ({', '.join([mark] * (len(columns) + 1))})", rows)
     for name, k, input in CASES:
         calibrator, new, expected = case(name, k, input)
-        columns, rows = table_of(new)
-        connection.execute(f"CREATE OR REPLACE TABLE t (k0 INT, {quoted_columns(columns, 'DOUBLE')})")
-        connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' * (len(columns) + 1))})", rows)
-        query = to_sql(calibrator, table="t", prob=columns if k > 2 else columns[0], keep=["k0"])
-        found = connection.sql(f"{query} ORDER BY k0").fetchall()
-        assert [row[0] for row in found] == list(range(len(new)))
-        wanted = expected if k > 2 else expected[:, 1:]
-        assert np.array(found)[:, 1:] == pytest.approx(wanted, abs=1e-12), (name, k, input)
+        columns, _ = table_of(new)
+        prob = columns if k > 2 else columns[0]
+        query = to_sql(calibrator, table=f"{input}{k}", prob=prob, keep=["k0"], dialect=dialect)
+        found = np.array(cursor.execute(f"{query} ORDER BY k0").fetchall(), dtype=float)
+        assert found[:, 0].tolist() == list(range(len(new)))
+        assert found[:, 1:] == pytest.approx(expected if k > 2 else expected[:, 1:], abs=1e-12), (name, k, input)
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")
+def test_sql_in_duckdb_equals_predict_proba() -> None:
+    check_queries(duckdb.connect(), "duckdb", "DOUBLE", "?")
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")
 def test_sql_in_postgres_equals_predict_proba(postgres: Server) -> None:
-    psycopg = pytest.importorskip("psycopg")
-    with psycopg.connect(postgres.url) as connection, connection.cursor() as cursor:
-        for name, k, input in CASES:
-            calibrator, new, expected = case(name, k, input)
-            columns, rows = table_of(new)
-            cursor.execute("DROP TABLE IF EXISTS t")
-            cursor.execute(f"CREATE TEMP TABLE t (k0 INT, {quoted_columns(columns, 'DOUBLE PRECISION')})")
-            cursor.executemany(f"INSERT INTO t VALUES ({', '.join(['%s'] * (len(columns) + 1))})", rows)
-            query = to_sql(
-                calibrator, table="t", prob=columns if k > 2 else columns[0], keep=["k0"], dialect="postgres"
-            )
-            found = cursor.execute(f"{query} ORDER BY k0").fetchall()
-            wanted = expected if k > 2 else expected[:, 1:]
-            assert np.array(found, dtype=float)[:, 1:] == pytest.approx(wanted, abs=1e-12), (name, k, input)
+    with pytest.importorskip("psycopg").connect(postgres.url) as connection:
+        check_queries(connection.cursor(), "postgres", "DOUBLE PRECISION", "%s")
 
 
 def test_sql_leaves_missing_scores_missing() -> None:
@@ -210,9 +204,11 @@ def test_columns_of_a_query_have_different_names() -> None:
 def test_an_onnx_model_equals_predict_proba() -> None:
     pytest.importorskip("onnx")
     onnxruntime = pytest.importorskip("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
     for name, k, input in CASES:
         calibrator, new, expected = case(name, k, input)
-        session = onnxruntime.InferenceSession(to_onnx(calibrator))
+        session = onnxruntime.InferenceSession(to_onnx(calibrator), options)
         rows = new[:, None] if new.ndim == 1 else new
         found = session.run(["probabilities"], {"scores": rows})[0]
         assert found == pytest.approx(expected, abs=1e-9), (name, k, input)

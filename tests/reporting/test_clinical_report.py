@@ -16,8 +16,6 @@ from calibrant.reporting import Report, html
 from calibrant.reporting.wording import static_texts
 from tests.calling import raises
 
-pytestmark = pytest.mark.usefixtures("quick_intervals")
-
 RNG = np.random.default_rng(5)
 LP = RNG.normal(-1, 1, 300)
 Y = (RNG.random(300) < 1 / (1 + np.exp(-LP))).astype(int)
