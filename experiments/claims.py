@@ -26,6 +26,7 @@ from scipy import stats
 from scipy.special import expit
 
 import calibrant as cal
+from experiments.studies import draw_labels
 
 Rng = np.random.Generator
 Run = Callable[[Rng], dict[str, float]]
@@ -44,7 +45,7 @@ def simulation(run: Run) -> Run:
 def variation_of_few_rows(rng: Rng) -> dict[str, float]:
     """Rejections by `vce` and `vce_db` with 60 rows and 100 classes, of overconfident and of calibrated predictions."""
     true = rng.dirichlet(np.full(100, 0.1), 60)
-    label = (rng.random((60, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(0, 99)
+    label = draw_labels(true, rng)
     sharp = np.maximum(true, 1e-12) ** 2
     sharp /= sharp.sum(axis=1, keepdims=True)
     values = {}

@@ -22,6 +22,7 @@ import numpy as np
 
 import calibrant as cal
 from experiments.rendering import ROOT, markdown_table, render
+from experiments.studies import draw_labels
 
 STORED = Path(__file__).with_suffix(".json")
 LEVEL, RESAMPLES = 0.95, 200
@@ -104,21 +105,14 @@ def true_value(population: Population, name: str) -> float:
     if metric.soft:
         return metric(cal.Predictions(true, predicted, soft=True))
     copies = 20
-    return metric(draw(np.tile(true, copies), rng), np.tile(predicted, copies))
-
-
-def draw(true: Any, rng: np.random.Generator) -> Any:
-    """Labels with these probabilities."""
-    if true.ndim == 1:
-        return (rng.random(len(true)) < true).astype(int)
-    return np.minimum((true.cumsum(axis=1) < rng.random((len(true), 1))).sum(axis=1), true.shape[1] - 1)
+    return metric(draw_labels(np.tile(true, copies), rng), np.tile(predicted, copies))
 
 
 def one_sample(population: Population, run: int) -> tuple[cal.Predictions, Any, Any]:
     """The predictions of a run, with their predicted and true probabilities."""
     rng = np.random.default_rng([zlib.crc32(population.key.encode()), run])
     predicted, true = sample(population, population.rows, rng)
-    return cal.Predictions(draw(true, rng), predicted, classes=range(population.classes)), predicted, true
+    return cal.Predictions(draw_labels(true, rng), predicted, classes=range(population.classes)), predicted, true
 
 
 def one_run(population: Population, run: int) -> list[tuple[float, float, float]]:
