@@ -97,7 +97,6 @@ simulate: $(VENV)/.dev
 	$(BIN)/python -m experiments.simulations_intervals
 	$(BIN)/python -m experiments.thin_data
 	$(BIN)/python -m experiments.subgroups
-	$(BIN)/python -m experiments.subgroups --page
 	$(BIN)/python -m experiments.claims
 	$(BIN)/python tools/make_references.py simulations
 	$(BIN)/python -m experiments.calibrators_choice

@@ -25,6 +25,7 @@ import calibrant as cal
 from calibrant.inference.simulation import Simulation, temperature
 from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.safe import row_losses
+from experiments.studies import share_error
 
 RESULTS = Path(__file__).with_suffix(".json")
 TEMPERATURES = {"calibrated": 1.0, "slightly overconfident": 1.3, "overconfident": 2.0}
@@ -98,7 +99,7 @@ def summarize(setting: Setting, rule: str, gains: Any) -> dict[str, Any]:
         "true": float(true.mean()),
         "bias_error": float(bias.std() / math.sqrt(len(bias))),
         "coverage": float(covers.mean()),
-        "coverage_error": math.sqrt(max(covers.mean() * (1 - covers.mean()), 1 / len(true)) / len(true)),
+        "coverage_error": share_error(covers.mean(), len(true)),
     }
 
 

@@ -22,9 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from scipy.special import expit
 
 import calibrant as cal
+from experiments.studies import draw_labels
 
 Rng = np.random.Generator
 Run = Callable[[Rng], dict[str, float]]
@@ -43,7 +45,7 @@ def simulation(run: Run) -> Run:
 def variation_of_few_rows(rng: Rng) -> dict[str, float]:
     """Rejections by `vce` and `vce_db` with 60 rows and 100 classes, of overconfident and of calibrated predictions."""
     true = rng.dirichlet(np.full(100, 0.1), 60)
-    label = (rng.random((60, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(0, 99)
+    label = draw_labels(true, rng)
     sharp = np.maximum(true, 1e-12) ** 2
     sharp /= sharp.sum(axis=1, keepdims=True)
     values = {}
@@ -63,25 +65,34 @@ def means_by_chance(rng: Rng) -> dict[str, float]:
 
 @simulation
 def coefficient_intervals(rng: Rng) -> dict[str, float]:
-    """Whether intervals of slope, intercept and E/O of calibrated risks contain 1, 0 and 1."""
+    """Whether intervals of slope, intercept and E/O contain their true values: of calibrated risks 1, 0 and 1."""
     values = {}
-    # Log-odds of unit variance with mean risks of 0.2 and 0.02.
-    common, rare = -1.6496769875979125, -4.359674879503511
-    for rows, events, centre in ((100, 20, common), (500, 100, common), (500, 10, rare), (2000, 40, rare)):
-        p = expit(rng.normal(centre, 1, rows))
-        y = (rng.random(rows) < p).astype(int)
+    # Log-odds of unit variance with mean risks of 0.2, 0.02 and 0.006; with a slope of 0.7 the intercept at slope 1 is 0.396.
+    common, rare, rarest = -1.6496769875979125, -4.359674879503511, -5.599968998028051
+    cases = (
+        (100, 20, common),
+        (500, 100, common),
+        (500, 10, rare),
+        (2000, 40, rare),
+        (500, 3, rarest),
+        (100, 20, common),
+    )
+    for (rows, events, centre), slope in zip(cases, (1, 1, 1, 1, 1, 0.7), strict=True):
+        x = rng.normal(centre, 1, rows)
+        p, y = expit(x), (rng.random(rows) < expit(slope * x)).astype(int)
         for metric, truth, methods in (
-            ("cox_slope", 1.0, ("wald", "profile", "sandwich")),
+            ("cox_slope", slope, ("wald", "profile", "sandwich")),
             ("cox_intercept", 0.0, ("wald", "profile", "sandwich")),
-            ("fixed_slope_intercept", 0.0, ("wald", "profile", "sandwich")),
-            ("expected_observed_ratio", 1.0, ("asymptotic", "wald", "exact", "sandwich")),
+            ("fixed_slope_intercept", 0.0 if slope == 1 else 0.39615, ("wald", "profile", "sandwich")),
+            ("expected_observed_ratio", 1.0, ("asymptotic", "wald", "exact", "sandwich") if slope == 1 else ()),
         ):
             for method in methods:
                 try:
                     ends = cal.interval(y, p, metric=metric, method=method)
                 except cal.errors.UndefinedMetricError:
                     continue
-                values[f"{metric} {method}, {rows} patients, {events} events"] = ends.low <= truth <= ends.high
+                name = f"{metric} {method}, {rows} patients, {events} events" + f", slope {slope}" * (slope != 1)
+                values[name] = ends.low <= truth <= ends.high
     return values
 
 
@@ -147,6 +158,20 @@ def belts(rng: Rng) -> dict[str, float]:
 
 
 @simulation
+def densities(rng: Rng) -> dict[str, float]:
+    """Rejections by `assess_density` of calibrated forecasts, by their log losses less the entropy; exponential forecasts have those of Laplace."""
+    values = {}
+    for rows in (20, 50, 200):
+        losses = {"Gaussian": (rng.chisquare(1, rows) - 1) / 2, "Laplace": rng.exponential(size=rows) - 1}
+        for name, law in (("Student", stats.t(5)), ("gamma", stats.gamma(3))):
+            losses[name] = -law.logpdf(law.rvs(size=rows, random_state=rng)) - law.entropy()
+        for (name, loss), side in product(losses.items(), ("greater", "less")):
+            tested = cal.inference.assess_density(-loss, 0.0, alternative=side)
+            values[f"{name}, {rows} rows, {side}"] = tested.rejected
+    return values
+
+
+@simulation
 def adjusted_groups(rng: Rng) -> dict[str, float]:
     """Any adjusted p-value of at most 0.05 among 16 groups of two groupings, of calibrated predictions."""
     import pandas as pd
@@ -169,8 +194,6 @@ def adjusted_groups(rng: Rng) -> dict[str, float]:
 @simulation
 def pooled_estimates(rng: Rng) -> dict[str, float]:
     """Whether confidence intervals of the pooled estimate contain the mean, and the probability of a new centre in prediction intervals."""
-    from scipy.stats import norm
-
     kinds: dict[str, dict[str, Any]] = {
         "profile": {},
         "Hartung-Knapp": {"prediction": "k-1"},
@@ -187,7 +210,7 @@ def pooled_estimates(rng: Rng) -> dict[str, float]:
                 pooled = cal.inference.pool_estimates(estimates, error, **options)
                 values[f"confidence {name}, {centres} centres, tau {tau:g}"] = pooled.low <= 0 <= pooled.high
                 ends = np.array([pooled.prediction_low, pooled.prediction_high])
-                inside = float(np.diff(norm.cdf(ends / tau))[0]) if tau else float(ends[0] <= 0 <= ends[1])
+                inside = float(np.diff(stats.norm.cdf(ends / tau))[0]) if tau else float(ends[0] <= 0 <= ends[1])
                 values[f"prediction {name}, {centres} centres, tau {tau:g}"] = inside
     return values
 
@@ -228,8 +251,6 @@ def judges(rng: Rng) -> dict[str, float]:
 @simulation
 def new_centres(rng: Rng) -> dict[str, float]:
     """Probability that the curve of a new centre lies in the prediction band of `pooled_curve`, between the outer deciles of the risks."""
-    from scipy.stats import norm
-
     values = {}
     for centres, least in ((5, 100), (10, 150)):
         centre = np.repeat(np.arange(centres), rng.integers(least, 3 * least, centres))
@@ -240,7 +261,7 @@ def new_centres(rng: Rng) -> dict[str, float]:
         low, high = np.quantile(risk, [0.1, 0.9])
         x = np.log(band.score / (1 - band.score))
         ends = [np.log(end / (1 - end)) for end in (band.prediction_low, band.prediction_high)]
-        inside = np.diff([norm.cdf((end - x) / np.hypot(0.3, 0.15 * x)) for end in ends], axis=0)[0]
+        inside = np.diff([stats.norm.cdf((end - x) / np.hypot(0.3, 0.15 * x)) for end in ends], axis=0)[0]
         values[f"{centres} centres"] = float(inside[(low <= band.score) & (band.score <= high)].mean())
     return values
 

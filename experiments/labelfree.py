@@ -23,6 +23,7 @@ import calibrant as cal
 from calibrant.errors import UndefinedMetricError
 from calibrant.monitoring import performance
 from experiments.rendering import ROOT, markdown_table
+from experiments.studies import draw_labels, share_error
 
 RESULTS = Path(__file__).with_suffix(".json")
 METRICS = ("accuracy", "auroc", "f1", "precision", "recall", "brier", "expected_cost")
@@ -44,7 +45,7 @@ def draw(rng: np.random.Generator, n: int, shape: Any) -> tuple[Any, Any, Any, A
     k = abs(shape)
     probs = rng.dirichlet(np.full(k, 2 / k if k > 4 else 0.5) * (np.linspace(0.3, 1.7, k) if shape < 0 else 1), n)
     probs = np.clip(probs, 1e-9, None) / np.clip(probs, 1e-9, None).sum(axis=1, keepdims=True)
-    return (probs.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=k - 1), probs, probs, None
+    return draw_labels(probs, rng), probs, probs, None
 
 
 def costs(classes: int) -> Any:
@@ -171,7 +172,7 @@ def filled(page: str, stored: dict[str, Any]) -> str:
 
 def share_text(share: float, n: int) -> str:
     """A share in percent, with its Monte Carlo error."""
-    return f"{100 * share:.0f} ± {100 * math.sqrt(max(share * (1 - share), 1 / n) / n):.0f}"
+    return f"{100 * share:.0f} ± {100 * share_error(share, n):.0f}"
 
 
 if __name__ == "__main__":

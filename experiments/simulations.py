@@ -34,6 +34,7 @@ from experiments import simulations_hard as difficult
 from experiments import simulations_plan as planned
 from experiments.rendering import TABLES
 from experiments.simulations_page import long_tables, page
+from experiments.studies import draw_labels
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "simulations.json", HERE.parent / "docs" / "simulations.md"
@@ -107,14 +108,10 @@ def rows_of(task: Task, run: int) -> cal.Predictions:
     rng = generator(task, run, 0)
     if task.distribution in planned.SETTINGS:
         score, weight = planned.SETTINGS[task.distribution](rng, task.n, task.classes)
-        chance = rng.random(task.n)
-        if task.classes == 2:
-            return cal.Predictions((chance < score).astype(int), score, sample_weight=weight)
-        labels = (np.cumsum(score[:, :-1], axis=1) <= chance[:, None]).sum(axis=1)
-        return cal.Predictions(labels, score, sample_weight=weight, classes=range(task.classes))
+        return cal.Predictions(draw_labels(score, rng), score, sample_weight=weight, classes=range(task.classes))
     if task.distribution in planned.FEW:
         score = planned.few_scores(task.distribution, rng, task.n)
-        outcome = (rng.random(task.n) < score).astype(int)
+        outcome = draw_labels(score, rng)
         # For metrics that compare groups or rows with similar features.
         others = {"groups": rng.integers(4, size=task.n), "features": rng.normal(size=(task.n, 2))}
         return cal.Predictions(outcome, score, **others)

@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 import calibrant as cal
 from calibrant.util.arrays import Floats
-from experiments.simulations_plan import PLAN
+from experiments.simulations_plan import PLAN, SETTINGS
 
 HARD_ROWS, HARD_RUNS = 1000, 400
 HARD_SCORES: dict[str, str] = PLAN["hard_scores"]
@@ -17,15 +16,11 @@ HARD_TRUTHS: dict[str, float] = PLAN["hard_truths"]
 
 def hard_scores(distribution: str, n: int, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
     """Scores, and weights where the distribution has some."""
-    if distribution == "rare events":
-        return rng.beta(0.5, 99.5, n), None
     if distribution == "five grades":
         return rng.choice([0.02, 0.1, 0.3, 0.6, 0.9], n, p=[0.4, 0.3, 0.15, 0.1, 0.05]), None
     if distribution == "concentrated":
         return 0.3 + 0.01 * rng.random(n), None
-    if distribution == "sharp logits":
-        return expit(rng.normal(0, 20, n)), None
-    return rng.random(n), rng.exponential(1, n)
+    return SETTINGS[distribution.removesuffix(" events")](rng, n, 2)
 
 
 def true_rate(score: Floats, truth: str) -> Floats:

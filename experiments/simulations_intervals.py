@@ -22,6 +22,7 @@ import numpy as np
 
 import calibrant as cal
 from experiments.rendering import ROOT, markdown_table, render
+from experiments.studies import draw_labels
 
 STORED = Path(__file__).with_suffix(".json")
 LEVEL, RESAMPLES = 0.95, 200
@@ -34,6 +35,12 @@ ROWS = (50, 200, 1000, 10_000)
 # Temperature of the predictions, and a shift of their log-odds.
 MISCALIBRATION = {"none": (1.0, 0.0), "slight": (0.85, 0.1), "strong": (0.5, 0.3)}
 TRUE_ROWS = {"smece": 5000}
+# Intervals by the bootstrap are simulated beside those by inversion, for two classes without rare events and up to so many rows.
+BOOTSTRAPS, BOOTSTRAP_RUNS, BOOTSTRAP_ROWS = ("bootstrap", "percentile"), 60, 1000
+COLUMNS = ("metric", "classes", "events", "miscalibration", "rows", "true value", "runs", "coverage", "at the scores")
+COLUMNS += ("Monte Carlo error", "median width")
+BOOTSTRAP_COLUMNS = ("metric", "miscalibration", "rows", *(f"width, {name}" for name in ("inversion", *BOOTSTRAPS)))
+BOOTSTRAP_COLUMNS += tuple(f"coverage, {name}" for name in ("inversion", *BOOTSTRAPS))
 
 
 class Population(NamedTuple):
@@ -62,6 +69,11 @@ class Population(NamedTuple):
     def runs(self) -> int:
         """Number of simulated data sets."""
         return max(FEWEST_RUNS, RUNS * 2 // (1 + self.cost))
+
+    @property
+    def is_bootstrapped(self) -> bool:
+        """Whether bootstrap intervals are simulated too."""
+        return self.classes == 2 and not self.rare and self.rows <= BOOTSTRAP_ROWS
 
 
 def populations() -> list[Population]:
@@ -93,21 +105,19 @@ def true_value(population: Population, name: str) -> float:
     if metric.soft:
         return metric(cal.Predictions(true, predicted, soft=True))
     copies = 20
-    return metric(draw(np.tile(true, copies), rng), np.tile(predicted, copies))
+    return metric(draw_labels(np.tile(true, copies), rng), np.tile(predicted, copies))
 
 
-def draw(true: Any, rng: np.random.Generator) -> Any:
-    """Labels with these probabilities."""
-    if true.ndim == 1:
-        return (rng.random(len(true)) < true).astype(int)
-    return np.minimum((true.cumsum(axis=1) < rng.random((len(true), 1))).sum(axis=1), true.shape[1] - 1)
+def one_sample(population: Population, run: int) -> tuple[cal.Predictions, Any, Any]:
+    """The predictions of a run, with their predicted and true probabilities."""
+    rng = np.random.default_rng([zlib.crc32(population.key.encode()), run])
+    predicted, true = sample(population, population.rows, rng)
+    return cal.Predictions(draw_labels(true, rng), predicted, classes=range(population.classes)), predicted, true
 
 
 def one_run(population: Population, run: int) -> list[tuple[float, float, float]]:
     """For each metric the limits of its interval, and its value at the scores of the run; not a number if it needs labels."""
-    rng = np.random.default_rng([zlib.crc32(population.key.encode()), run])
-    predicted, true = sample(population, population.rows, rng)
-    data = cal.Predictions(draw(true, rng), predicted, classes=range(population.classes))
+    data, predicted, true = one_sample(population, run)
     chances = cal.Predictions(true, predicted, soft=True)
     result = cal.evaluate(data, metrics=list(population.metrics), level=LEVEL, n_resamples=RESAMPLES, rng=run)
     own = [cal.catalogue[name](chances) if cal.catalogue[name].soft else math.nan for name in population.metrics]
@@ -136,6 +146,27 @@ def simulate(population: Population) -> list[dict[str, Any]]:
                 "width": round(float(np.median(high - low)), 5),
             }
         )
+    return bootstrapped(population, results) if population.is_bootstrapped else results
+
+
+def bootstrapped(population: Population, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The results with coverage and median width of both bootstrap intervals, and the standard error of that width."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        samples = [one_sample(population, run)[0] for run in range(BOOTSTRAP_RUNS)]
+        for result, method in product(results, BOOTSTRAPS):
+            found = [
+                cal.interval(data, metric=result["metric"], method=method, level=LEVEL, n_resamples=RESAMPLES, rng=run)
+                for run, data in enumerate(samples)
+            ]
+            widths = np.array([each.high - each.low for each in found])
+            lower, upper = np.quantile(widths, 0.5 + np.array([-0.5, 0.5]) / math.sqrt(len(widths)))
+            result[method] = {
+                "runs": len(found),
+                "covered": sum(each.low <= result["true"] <= each.high for each in found),
+                "width": round(float(np.median(widths)), 5),
+                "error": round(float(upper - lower) / 2, 5),
+            }
     return results
 
 
@@ -150,47 +181,59 @@ def every(results: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     return [result for of_population in results.values() for result in of_population]
 
 
-def page(results: dict[str, list[dict[str, Any]]]) -> str:
-    """The page of all stored populations."""
+def coverage_lines(results: dict[str, list[dict[str, Any]]]) -> list[list[Any]]:
+    """The cells of each setting, as the page and the validation dossier have them."""
     lines = []
     for population in populations():
         for result in results.get(population.key, []):
-            share, at_scores = result["covered"] / result["runs"], result["covered_at_scores"]
-            row = [f"`{result['metric']}`", population.classes, "2%" if population.rare else ""]
-            row += [population.miscalibration, population.rows, result["true"], result["runs"]]
-            row += [f"{share:.3f}{' **low**' if fails(result) else ''}"]
-            row += ["" if at_scores is None else f"{at_scores / result['runs']:.3f}"]
-            lines.append([*row, f"{math.sqrt(share * (1 - share) / result['runs']):.3f}", result["width"]])
-    columns = [
-        "metric",
-        "classes",
-        "events",
-        "miscalibration",
-        "rows",
-        "true value",
-        "runs",
-        "coverage",
-        "at the scores",
-    ]
-    table = markdown_table([*columns, "Monte Carlo error", "median width"], sorted(lines, key=lambda row: row[:5]), 7)
-    shares = [result["covered"] / result["runs"] for result in every(results)]
-    at_scores = [r["covered_at_scores"] / r["runs"] for r in every(results) if r["covered_at_scores"] is not None]
+            runs, share, at_scores = result["runs"], result["covered"] / result["runs"], result["covered_at_scores"]
+            line = [result["metric"], population.classes, "2%" if population.rare else "", *population[2:]]
+            line += [result["true"], runs, round(share, 4), None if at_scores is None else round(at_scores / runs, 4)]
+            lines.append([*line, round(math.sqrt(share * (1 - share) / runs), 4), result["width"]])
+    return sorted(lines, key=lambda line: line[:5])
+
+
+def bootstrap_values(results: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Median widths and coverages of intervals by inversion and by the bootstrap, in the settings where both were simulated."""
+    lines, errors = [], []
+    for population in populations():
+        for result in results.get(population.key, []) if population.is_bootstrapped else []:
+            kinds = [result, *(result[method] for method in BOOTSTRAPS)]
+            line = [f"`{result['metric']}`", population.miscalibration, population.rows]
+            line += [kind["width"] for kind in kinds]
+            lines.append([*line, *(round(kind["covered"] / kind["runs"], 4) for kind in kinds)])
+            errors += [kind["error"] / kind["width"] for kind in kinds[1:]]
+    widths, covered = (np.array([line[part] for line in lines]) for part in (slice(3, 6), slice(6, 9)))
+    calibrated = np.array([line[1] == "none" for line in lines])
+    return {
+        "runs": BOOTSTRAP_RUNS,
+        "rows": BOOTSTRAP_ROWS,
+        "settings": len(lines),
+        "table": markdown_table(BOOTSTRAP_COLUMNS, sorted(lines, key=lambda line: line[:3]), 7),
+        "covered": covered.mean(axis=0),
+        "calibrated": covered[calibrated].mean(axis=0),
+        "wrong": covered[~calibrated].mean(axis=0),
+        "ratios": np.median(widths[:, 1:] / widths[:, :1], axis=0),
+        "errors": (np.median(errors), max(errors)),
+    }
+
+
+def page(results: dict[str, list[dict[str, Any]]]) -> str:
+    """The page of all stored populations."""
+    lines = coverage_lines(results)
     missing = [population for population in populations() if population.key not in results]
-    names = [f"{each.classes} classes with {each.rows:,} rows ({each.miscalibration})" for each in missing]
-    return render(
-        "intervals",
-        {
-            "table": table,
-            "simulated": len(shares),
-            "missing": ", ".join(names),
-            "mean": f"{np.mean(shares):.3f}",
-            "least": f"{min(shares):.3f}",
-            "mean_at_scores": f"{np.mean(at_scores):.3f}",
-            "least_at_scores": f"{min(at_scores):.3f}",
-            "low": sum(map(fails, every(results))),
-            "resamples": RESAMPLES,
-        },
-    )
+    values = {
+        "table": markdown_table(COLUMNS, [[f"`{name}`", *cells] for name, *cells in lines], 7),
+        "missing": ", ".join(
+            f"{each.classes} classes with {each.rows:,} rows ({each.miscalibration})" for each in missing
+        ),
+        "shares": [line[COLUMNS.index("coverage")] for line in lines],
+        "at_scores": [line[COLUMNS.index("at the scores")] for line in lines if line[8] is not None],
+        "low": sum(map(fails, every(results))),
+        "resamples": RESAMPLES,
+        "bootstrap": bootstrap_values(results),
+    }
+    return render("intervals", values)
 
 
 def main(arguments: list[str] | None = None) -> int:

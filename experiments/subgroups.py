@@ -6,16 +6,15 @@ the stored results. Run i of a setting has its own generator, so that the number
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
+import tomllib
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,11 +24,11 @@ import calibrant as cal
 from calibrant.inference.equivalence import LEAST_RESAMPLES
 from calibrant.util.arrays import Floats
 from experiments import simulations_intervals
+from experiments.rendering import ROOT, markdown_table, number, render
+from experiments.studies import Case, command, crossed
 
 Rng = np.random.Generator
-Case = dict[str, Any]
 Values = dict[str, float]
-ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = Path(__file__).with_suffix(".json"), ROOT / "docs" / "subgroups.md"
 DRAWN = 400_000
 INTERVALS = ("inversion", "bootstrap", "percentile")
@@ -159,22 +158,26 @@ def width(rng: Rng, case: Case) -> Values:
     }
 
 
+def alternating(rng: Rng, case: Case) -> tuple[Floats, Any]:
+    """Scores, and the direction of their deviation: 1, or -1 in every other bin."""
+    p = 0.2 + 0.5 * rng.random(case["rows"])
+    return p, 1 - 2 * ((15 * p).astype(int) % 2) if case["shape"] == "alternating" else 1
+
+
 def tolerance(rng: Rng, case: Case) -> Values:
     """Whether an error of exactly the tolerance is declared to be smaller, and how often that of calibrated scores is."""
-    p = 0.2 + 0.5 * rng.random(case["rows"])
-    below = (15 * p).astype(int) % 2 if case["shape"] == "alternating" else 0
-    y = rng.random(case["rows"]) < p + case["shift"] * (1 - 2 * below)
+    p, side = alternating(rng, case)
+    y = rng.random(case["rows"]) < p + case["shift"] * side
     found = cal.assess(y, p, metric=case["metric"], tolerance=0.03)
     return {"shown": float(found.rejected)}
 
 
 def deviating(rng: Rng, case: Case) -> tuple[cal.Predictions, Floats]:
     """Scores with features and groups, and true probabilities that differ from them by 0.1: all higher, or lower in every other bin."""
-    p = 0.2 + 0.5 * rng.random(case["rows"])
-    below = (15 * p).astype(int) % 2 if case["shape"] == "alternating" else 0
+    p, side = alternating(rng, case)
     features, groups = rng.normal(size=(case["rows"], 2)), rng.integers(0, 4, case["rows"])
     scores = cal.Predictions(rng.random(case["rows"]) < p, p, features=features, groups=groups)
-    return scores, p + 0.1 * (1 - 2 * below)
+    return scores, p + 0.1 * side
 
 
 def with_labels(scores: cal.Predictions, labels: Any, **keywords: Any) -> cal.Predictions:
@@ -216,65 +219,15 @@ class Study(NamedTuple):
     runs: int
 
 
-def crossed(**values: Sequence[Any]) -> list[Case]:
-    """Every combination of values."""
-    return [dict(zip(values, each, strict=True)) for each in product(*values.values())]
-
-
-SCORES = ("moderate", "rare", "sharp")
+FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+FUNCTIONS = {run.__name__: run for run in (level, power, certificate, width, tolerance)}
 STUDIES = {
-    "level": Study(level, crossed(scores=SCORES, rows=(500, 2000), features=(10, 50), method=("split",)), 400),
-    "level_10000": Study(level, crossed(scores=SCORES, rows=(10_000,), features=(10, 50), method=("split",)), 150),
-    "level_large": Study(level, crossed(scores=SCORES[:1], rows=(100_000,), features=(30,), method=("split",)), 40),
-    "level_simulation": Study(level, crossed(scores=SCORES, rows=(500,), features=(10,), method=("simulation",)), 100),
-    "level_simulation_2000": Study(
-        level, crossed(scores=SCORES, rows=(2000,), features=(10,), method=("simulation",)), 50
-    ),
-    "power": Study(power, crossed(rows=(2000, 10_000), gap=(0.1, 0.2), method=("split",)), 200),
-    "power_simulation": Study(power, crossed(rows=(2000,), gap=(0.1, 0.2), method=("simulation",)), 40),
-    "certificate": Study(
-        certificate,
-        [
-            *crossed(
-                curve=[name for name in CURVES if name not in WAVES],
-                rows=(100, 1000, 10_000),
-                assuming=("monotone",),
-                groups=(0,),
-            ),
-            *crossed(curve=["wave", "20 steps"], rows=(100, 1000, 10_000), assuming=("variation",), groups=(0,)),
-            *crossed(
-                curve=["wave", "calibrated, rare events", "20 steps"],
-                rows=(100, 1000, 10_000),
-                assuming=("none",),
-                groups=(0,),
-            ),
-            *crossed(
-                curve=["five grades, constant curve", "20 levels, up and down"],
-                rows=(100, 1000, 10_000),
-                assuming=("levels",),
-                groups=(0,),
-            ),
-            *crossed(
-                curve=["one step", "0 and 1, half wrong"], rows=(1000,), assuming=("monotone", "none"), groups=(5,)
-            ),
-        ],
-        400,
-    ),
-    "width": Study(
-        width, crossed(curve=["calibrated, uniform", "calibrated, rare events", "one step"], rows=(250, 1000, 4000)), 20
-    ),
-    "tolerance": Study(
-        tolerance,
-        [
-            *crossed(
-                metric=("calibration_in_the_large", "ece"), rows=(1000, 4000), shift=(0.03, 0.0), shape=("constant",)
-            ),
-            *crossed(metric=("ece",), rows=(1000, 4000), shift=(0.03,), shape=("alternating",)),
-        ],
-        400,
-    ),
-    "distance": Study(distance, crossed(metric=METRICS, shape=SHAPES, rows=(500,)), 100),
+    name: Study(
+        FUNCTIONS[name.partition("_")[0]], [case for block in facts["cases"] for case in crossed(block)], facts["runs"]
+    )
+    for name, facts in FACTS.items()
 }
+STUDIES["distance"] = Study(distance, crossed({"metric": METRICS, "shape": SHAPES, "rows": (500,)}), 100)
 
 
 def one_run(study: str, case: Case, number: int) -> Values:
@@ -301,13 +254,6 @@ def run_study(study: str, runs: int, stored: list[dict[str, Any]], pool: Process
     return rows
 
 
-def write_rows(rows: list[dict[str, Any]], path: Path) -> None:
-    """Store rows in the order of the studies; that of other packages is the last."""
-    order = [*STUDIES, "peers"]
-    text = ",\n".join(json.dumps(row) for row in sorted(rows, key=lambda row: order.index(row["study"])))
-    path.write_text(f"[\n{text}\n]\n")
-
-
 def claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows that contradict a guarantee by more than three Monte Carlo errors."""
     slack = lambda row, share: 3 * math.sqrt(share * (1 - share) / row["runs"])  # noqa: E731
@@ -323,8 +269,8 @@ def tolerated(rows: list[dict[str, Any]], intervals: list[dict[str, Any]]) -> se
     # Ends of intervals at 95%.
     shown += [(each["metric"], each["below"] / each["runs"], each["runs"], 0.025) for each in intervals]
     runs: Counter[str] = Counter()
-    for metric, _, number, _ in shown:
-        runs[metric] += number
+    for metric, _, count, _ in shown:
+        runs[metric] += count
     wrong = {m for m, share, n, level in shown if share > level + 3 * math.sqrt(level * (1 - level) / n)}
     return {metric for metric, count in runs.items() if count >= LEAST_RUNS} - wrong
 
@@ -332,8 +278,6 @@ def tolerated(rows: list[dict[str, Any]], intervals: list[dict[str, Any]]) -> se
 def page(rows: list[dict[str, Any]]) -> str:
     """The page of the stored results."""
     from scipy.stats import binomtest
-
-    from experiments.rendering import markdown_table, number, render
 
     def cell(row: dict[str, Any], name: str) -> Any:
         if name not in SHARES:
@@ -356,26 +300,5 @@ def page(rows: list[dict[str, Any]]) -> str:
     return render("subgroups", {"table": table, "wrong": len(claims(rows)), **texts})
 
 
-def main() -> int:
-    """Run studies, store their rows and write the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("study", nargs="*", help=f"of {', '.join(STUDIES)}; all by default")
-    parser.add_argument("--runs", type=int)
-    parser.add_argument("--processes", type=int)
-    parser.add_argument("--page", action="store_true", help="write the page from the stored results")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    chosen = parser.parse_args()
-    rows = json.loads(chosen.results.read_text()) if chosen.results.exists() else []
-    if not chosen.page:
-        with ProcessPoolExecutor(chosen.processes) as pool:
-            for study in chosen.study or STUDIES:
-                fresh = run_study(study, chosen.runs or STUDIES[study].runs, rows, pool)
-                rows = [row for row in rows if row["study"] != study] + fresh
-                write_rows(rows, chosen.results)
-        return int(bool(claims(rows)))
-    PAGE.write_text(page(rows))
-    return int(bool(claims(rows)))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(STUDIES, run_study, page, claims, (RESULTS, PAGE)))

@@ -125,7 +125,8 @@ def search(name: str, folder: Path) -> None:
 
 def collect(folder: Path) -> None:
     """Replace the rows of this study among the stored results."""
-    from experiments.subgroups import RESULTS, write_rows
+    from experiments.studies import write_rows
+    from experiments.subgroups import RESULTS, STUDIES
 
     stored = [row for row in json.loads(RESULTS.read_text()) if row["study"] != "peers"]
     for path in sorted(folder.glob("*.json")):
@@ -136,7 +137,7 @@ def collect(folder: Path) -> None:
                 continue
             shares = {key: round(math.fsum(row[key] for row in own) / len(own), 4) for key in ("any", "found")}
             stored.append({"study": "peers", "search": name, **case, "runs": len(own), **shares, "error": None})
-    write_rows(stored, RESULTS)
+    write_rows(stored, STUDIES, RESULTS)
 
 
 if __name__ == "__main__":

@@ -8,17 +8,15 @@ Run number i of a setting has its own generator, so that the number of processes
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
 import tomllib
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
-from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -29,9 +27,9 @@ import calibrant as cal
 from calibrant.clinical.performance import one_event, statistics
 from calibrant.clinical.summary_intervals import limits_of
 from experiments.rendering import ROOT, markdown_table, render
+from experiments.studies import Case, Row, command, crossed, draw_labels, share_error
 
 Rng = np.random.Generator
-Case = dict[str, Any]
 Runs = dict[str, tuple[bool, float]]
 RESULTS, PAGE = Path(__file__).with_suffix(".json"), ROOT / "docs" / "thin-data.md"
 
@@ -214,7 +212,7 @@ def plateau(rng: Rng, design: str, lens: str, classes: int, n: int) -> Runs:
     p = rng.dirichlet(np.full(classes, min(1.0, 10 / classes)), n)
     truth = p if design == "calibrated" else p**0.5 if design == "overconfident" else 0.7 * p + 0.3 * np.eye(classes)[0]
     truth = truth / truth.sum(axis=1, keepdims=True)
-    y = (rng.random((n, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(0, classes - 1)
+    y = draw_labels(truth, rng)
     keywords: dict[str, Any] = {"metric": "gece", "over": "gamma", "lens": lens}
     shown = cal.figures.stability_diagram(y, p, rng=int(rng.integers(1 << 31)), **keywords)
     assert shown.suggested in (shown.stable or (None,))
@@ -242,7 +240,7 @@ def simplex_test(rng: Rng, design: str, classes: int, n: int) -> Runs:
     else:
         p = rng.dirichlet(np.full(classes, min(1.0, 10 / classes)), n)
         truth = p if design == "calibrated" else p**0.5 / (p**0.5).sum(axis=1, keepdims=True)
-    y = (rng.random((n, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(0, classes - 1)
+    y = draw_labels(truth, rng)
     tested = cal.assess(
         y, p, metric="t_cal", lens="canonical", method="adaptive_joint", n_resamples=99, rng=int(rng.integers(1 << 31))
     )
@@ -278,14 +276,8 @@ class Study(NamedTuple):
 
 
 def read_study(run: Callable[..., Runs], facts: dict[str, Any]) -> Study:
-    """A study of thin_data.toml: all combinations of its options; options that go together have names joined by a comma."""
-    cases = []
-    for values in product(*facts["options"].values()):
-        case: Case = {}
-        for names, value in zip(facts["options"], values, strict=True):
-            case |= dict(zip(names.split(", "), value if ", " in names else [value], strict=True))
-        cases.append({name: tuple(value) if isinstance(value, list) else value for name, value in case.items()})
-    return Study(run, cases, tuple(facts["band"]), facts["runs"], facts.get("free", ""))
+    """A study of thin_data.toml."""
+    return Study(run, crossed(facts["options"]), tuple(facts["band"]), facts["runs"], facts.get("free", ""))
 
 
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -305,7 +297,7 @@ def one_run(study: str, case: Case, run: int) -> Runs:
         return STUDIES[study].run(rng, **case)
 
 
-def run_study(name: str, runs: int, pool: ProcessPoolExecutor) -> list[dict[str, Any]]:
+def run_study(name: str, runs: int, _: list[Row], pool: ProcessPoolExecutor) -> list[dict[str, Any]]:
     """One row for each setting and statement; prints them."""
     study, rows = STUDIES[name], []
     for case in study.cases:
@@ -313,7 +305,7 @@ def run_study(name: str, runs: int, pool: ProcessPoolExecutor) -> list[dict[str,
         for statement in dict.fromkeys(key for result in results for key in result):
             held, values = np.array([result[statement] for result in results if statement in result]).T
             share = float(held.mean())
-            error = math.sqrt(max(share * (1 - share), 1 / len(held)) / len(held))
+            error = share_error(share, len(held))
             low, high = (0, 1) if statement == study.free else study.band
             inside = low - 3 * error <= share <= high + 3 * error
             row = {"study": name, "setting": case, "statement": statement, "share": round(share, 4)}
@@ -323,7 +315,7 @@ def run_study(name: str, runs: int, pool: ProcessPoolExecutor) -> list[dict[str,
     return rows
 
 
-def page(rows: Sequence[dict[str, Any]]) -> str:
+def page(rows: list[Row]) -> str:
     """The page of the results: for each study one table with a column for each statement."""
     tables = {}
     for name, study in STUDIES.items():
@@ -341,31 +333,13 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
         error = max((row["error"] for row in own), default=0.0)
         table = markdown_table(["setting", "runs", *statements], lines, 1 + len(statements))
         tables[name] = f"{table}\n\nMonte Carlo error at most {error:.3f}."
-    return render("thin_data", {**tables, "outside": sum(not row["inside"] for row in rows), "rows": len(rows)})
+    return render("thin_data", {**tables, "outside": len(outside(rows)), "rows": len(rows)})
 
 
-def main() -> int:
-    """Run studies, store their results, write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("study", nargs="*", help=f"all by default: {', '.join(STUDIES)}")
-    parser.add_argument("--runs", type=int, help="simulated data sets of each setting")
-    parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--page", action="store_true", help="write the page from the stored results")
-    chosen = parser.parse_args()
-    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    if not chosen.page:
-        with ProcessPoolExecutor(chosen.jobs) as pool:
-            for name in chosen.study or STUDIES:
-                fresh = run_study(name, chosen.runs or STUDIES[name].runs, pool)
-                rows = [row for row in rows if row["study"] != name] + fresh
-                ordered = sorted(rows, key=lambda row: list(STUDIES).index(row["study"]))
-                RESULTS.write_text("[\n" + ",\n".join(json.dumps(row) for row in ordered) + "\n]\n")
-                rows = ordered
-    PAGE.write_text(page(rows))
-    outside = sum(not row["inside"] for row in rows)
-    print(f"{outside} of {len(rows)} shares lie outside of their band")
-    return int(outside > 0)
+def outside(rows: list[Row]) -> list[Row]:
+    """The rows whose share lies outside of its band."""
+    return [row for row in rows if not row["inside"]]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(STUDIES, run_study, page, outside, (RESULTS, PAGE)))

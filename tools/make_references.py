@@ -845,19 +845,6 @@ def simulations() -> dict[str, Any]:
         for line in page.coverage_lines([row])
     ]
     stored = json.loads(simulations_intervals.STORED.read_text("utf-8"))
-    errors = [
-        [
-            result["metric"],
-            *population,
-            result["true"],
-            result["runs"],
-            share(result["covered"], result["runs"]),
-            None if result["covered_at_scores"] is None else share(result["covered_at_scores"], result["runs"]),
-            result["width"],
-        ]
-        for population in simulations_intervals.populations()
-        for result in stored.get(population.key, [])
-    ]
     thin = [
         [
             row["study"],
@@ -928,19 +915,8 @@ def simulations() -> dict[str, Any]:
         "errors": {
             "about": "Share of 95% intervals of calibration errors that contain the error of the population, and that at the scores of the sample "
             "(docs/simulations-intervals.md).",
-            "columns": [
-                "metric",
-                "classes",
-                "2% events",
-                "miscalibration",
-                "rows",
-                "true value",
-                "runs",
-                "coverage",
-                "at the scores",
-                "median width",
-            ],
-            "rows": errors,
+            "columns": list(simulations_intervals.COLUMNS),
+            "rows": simulations_intervals.coverage_lines(stored),
         },
         "thin": {
             "about": "How often intervals contain the true value, and guarantees hold, with few rows or events (docs/thin-data.md).",

@@ -26,8 +26,8 @@ from calibrant.figures.intervals import inside
 from calibrant.figures.topk import topk_diagram
 from calibrant.util.arrays import Floats
 from experiments.images import stored as store
-from experiments.reproductions.practical_measure import drawn_labels
 from experiments.reproductions.practical_sets import Rows, histogram_folds, untied
+from experiments.studies import draw_labels
 
 HERE = Path(__file__).parent
 RESULTS, MEASURED = "results.json", "measured.jsonl"
@@ -117,7 +117,7 @@ def by_chance(apart: cal.Predictions) -> dict[str, float]:
     """The same errors with labels drawn from the probabilities."""
     probs = np.asarray(apart.probs, dtype=np.float64)
     draw = np.random.default_rng([3, zlib.crc32(np.ascontiguousarray(probs))])  # others for every model
-    drawn = drawn_labels(probs, draw)
+    drawn = draw_labels(probs, draw)
     again = cal.Predictions(drawn, probs)
     return {
         **errors(again),

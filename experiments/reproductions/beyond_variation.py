@@ -7,14 +7,10 @@ import numpy as np
 import calibrant as cal
 from calibrant.metrics.bin.variation import Variation
 from experiments.reproductions.study import Part, Table
+from experiments.studies import draw_labels
 
 MEASURES = get_args(Variation)
 Rng = np.random.Generator
-
-
-def labels_of(truth: Any, rng: Rng) -> Any:
-    """One label for each row."""
-    return (rng.random((len(truth), 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(0, truth.shape[1] - 1)
 
 
 def designs(p: Any) -> dict[str, Any]:
@@ -35,7 +31,7 @@ def rejections(rng: Rng, n: int, classes: int) -> dict[tuple[str, str], bool]:
     p = rng.dirichlet(np.ones(classes), n)
     found = {}
     for design, truth in designs(p).items():
-        y, seed = labels_of(truth, rng), int(rng.integers(1 << 31))
+        y, seed = draw_labels(truth, rng), int(rng.integers(1 << 31))
         tests = {"ece": {"metric": "ece"}, "uce": {"metric": "uce"}}
         tests |= {f"vce {name}": {"metric": "vce", "variation": name} for name in MEASURES}
         for name, options in tests.items():
@@ -71,7 +67,7 @@ def rate_table(runs: int, sizes: tuple[int, ...], classes: tuple[int, ...]) -> T
             for place, n in enumerate(sizes):
                 rng = np.random.default_rng([2, k, n, run])
                 p = rng.dirichlet(np.ones(k), n)
-                data = cal.Predictions(labels_of(p, rng), p)
+                data = cal.Predictions(draw_labels(p, rng), p)
                 values[:, run, place] = [metric(data, None) for metric in measures.values()]
         x = np.log(sizes) - np.log(sizes).mean()
         slopes = np.log(values) @ x / (x @ x)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 
 import calibrant as cal
@@ -17,6 +16,7 @@ from calibrant.figures.intervals import inside
 from calibrant.figures.topk import topk_diagram
 from calibrant.util.arrays import Floats
 from experiments.reproductions import practical_sets as sets
+from experiments.studies import draw_labels
 
 GAMMA = 0.1
 THREE = ((0.0, 0.33), (0.33, 0.66), (0.66, 1.0))
@@ -110,18 +110,11 @@ def errors(apart: cal.Predictions, source: sets.Source) -> dict[str, list[float]
     return found
 
 
-def drawn_labels(probs: Floats, rng: np.random.Generator) -> NDArray[np.intp]:
-    """A label for each row, drawn from its probabilities: predictions that are calibrated by construction."""
-    edges = np.cumsum(probs, axis=1)
-    edges[:, -1] = 1
-    return (rng.random((len(probs), 1)) >= edges).sum(axis=1)
-
-
 def by_chance(apart: cal.Predictions, source: sets.Source, draws: int, seed: int) -> dict[str, list[float]]:
     """Mean errors of the same probabilities when labels are drawn from them: none of it is miscalibration."""
     rng = np.random.default_rng(seed)
     probs = np.asarray(apart.probs, dtype=np.float64)
-    found = [errors(cal.Predictions(drawn_labels(probs, rng), probs), source) for _ in range(draws)]
+    found = [errors(cal.Predictions(draw_labels(probs, rng), probs), source) for _ in range(draws)]
     return {key: np.mean([one[key] for one in found], axis=0).tolist() for key in found[0]}
 
 

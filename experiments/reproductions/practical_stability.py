@@ -10,9 +10,9 @@ import calibrant as cal
 from calibrant.figures.stability import stability_diagram
 from calibrant.util.arrays import Floats
 from experiments.reproductions import practical_pictures as pictures_of
-from experiments.reproductions.practical_measure import drawn_labels
 from experiments.reproductions.practical_sets import C100, LENET, Source, read, split
 from experiments.reproductions.study import Part, Row, Table
+from experiments.studies import draw_labels
 
 FULL, TOP = "full", "top-1"
 CURVES: tuple[tuple[Source, str], ...] = ((C100, FULL), (LENET, FULL), (LENET, TOP))
@@ -70,7 +70,7 @@ def chance(p: cal.Predictions, lens: str, tree: cal.KDTree, draws: int) -> float
     rng = np.random.default_rng(0)
     probs = np.asarray(p.probs, dtype=np.float64)
     both = probs if probs.ndim == 2 else np.column_stack([1 - probs, probs])
-    lots = [p.with_labels(drawn_labels(both, rng)) for _ in range(draws)]
+    lots = [p.with_labels(draw_labels(both, rng)) for _ in range(draws)]
     return float(np.mean([cal.gece(lot, lens=lens_words(lens), binning=tree) for lot in lots]))
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import calibrant as cal
 from calibrant.util.arrays import Floats
 from experiments.reproductions import practical_sets as sets
-from experiments.reproductions.practical_measure import GAMMA, drawn_labels, leaves
+from experiments.reproductions.practical_measure import GAMMA, leaves
 from experiments.reproductions.practical_reading import marked
 from experiments.reproductions.study import Part, Row, Table
+from experiments.studies import draw_labels
 
 BAND = (0.9, 1.0)
 GROUPS, SET, ROWS = "temperature of the groups", "Platt scaling of the set", "Platt scaling of the band"
@@ -43,7 +44,7 @@ def errors_of(probs: Floats, held: sets.Rows, source: sets.Source, draws: int, s
     tree: dict[str, Any] = {"lens": groups, "binning": cal.KDTree(gamma=GAMMA)}
     rng = np.random.default_rng(seed)
     matrix = np.asarray(p.probs, dtype=np.float64)
-    chance = [cal.gece(cal.Predictions(drawn_labels(matrix, rng), matrix), **tree) for _ in range(draws)]
+    chance = [cal.gece(cal.Predictions(draw_labels(matrix, rng), matrix), **tree) for _ in range(draws)]
     inside = held.probs.max(axis=1) >= BAND[0]
     mass: dict[str, Any] = {"binning": "equal_mass", "bins": 15}
     error = cal.gece(p, **tree)

@@ -16,6 +16,7 @@ from experiments.reproductions import practical_reading as reading
 from experiments.reproductions import practical_sets as sets
 from experiments.reproductions import practical_stability as stability
 from experiments.reproductions.study import Study, as_page
+from experiments.studies import draw_labels
 
 FEW = {source.file for source in sets.FEW_SOURCES}
 
@@ -66,9 +67,9 @@ def test_confusions_within_a_group_are_counted_against_chance() -> None:
 
 def test_labels_are_drawn_from_the_probabilities() -> None:
     probs = np.tile([0.5, 0.2, 0.3, 0.0], (40_000, 1))
-    labels = measure.drawn_labels(probs, np.random.default_rng(0))
+    labels = draw_labels(probs, np.random.default_rng(0))
     assert np.bincount(labels, minlength=4) / len(labels) == pytest.approx([0.5, 0.2, 0.3, 0], abs=0.01)
-    assert measure.drawn_labels(np.eye(3), np.random.default_rng(1)).tolist() == [0, 1, 2]
+    assert draw_labels(np.eye(3), np.random.default_rng(1)).tolist() == [0, 1, 2]
 
 
 def test_drawn_labels_show_no_more_than_chance() -> None:

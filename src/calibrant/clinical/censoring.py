@@ -233,7 +233,7 @@ def horizon_outcomes(
     Kaplan-Meier estimate at the horizon, or the Aalen-Johansen estimate with competing events. Without censoring all weights are 1.
 
     Censoring must be independent of the event, given the groups. Intervals of other functions that use these weights treat them as fixed,
-    which as a rule makes them slightly too wide; `survival_summary` accounts for their estimation.
+    which as a rule makes them too wide; `survival_summary` accounts for their estimation.
 
     References
     ----------

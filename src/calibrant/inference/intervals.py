@@ -464,7 +464,7 @@ def is_error(metric: Metric) -> bool:
 
 
 def _l2ce(asked: Asked) -> Ends:
-    """Interval of the squared error, valid for calibrated and miscalibrated models (Sun et al. 2024)."""
+    """Interval of the squared error, asymptotically valid for calibrated and miscalibrated models (Sun et al. 2024)."""
     return l2ce_bounds(asked.view, _bins_of(asked.view, asked.options), asked.level, asked.options["unbiased"])
 
 

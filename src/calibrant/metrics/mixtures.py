@@ -186,7 +186,7 @@ def particle_forecast(
     :math:`\sqrt{1 - h^2}`, so that the covariance :math:`S` of the particles is kept [1]_; :math:`h = (4 / ((d + 2) M_e))^{1 / (d + 4)}`
     is the usual bandwidth for :math:`M_e = 1 / \sum w^2` particles. The entropy is estimated by the mean log loss of particles, each by the density of the
     others. A state drawn from the same distribution as the particles has nearly the same log loss, so that the entropic calibration
-    difference of calibrated forecasts is close to 0 from about 100 particles on. The entropy of the smoothed density itself would be too small:
+    difference of calibrated forecasts is close to 0 from about 100 particles on in up to three dimensions. The entropy of the smoothed density itself would be too small:
     with 100 particles in three dimensions calibrated forecasts would have a difference of 0.27. Copies of a particle, as after
     resampling, are one particle with the sum of their weights.
 

@@ -211,7 +211,7 @@ def t_cal_null_deviation(view: View, bins: Bins, unbiased: bool = False) -> floa
 
 
 def l2ce_bounds(view: View, bins: Bins, level: float = 0.95, unbiased: bool = False) -> tuple[float, float]:
-    """Compute an interval of the squared calibration error that is valid whether or not the model is calibrated.
+    """Compute an interval of the squared calibration error, asymptotically valid whether or not the model is calibrated.
 
     Its variance adds that of the debiased estimator under calibration and that of its influence otherwise. The influence is
     the same with either divisor: n - 1 and n differ by a share that vanishes as bins fill.
