@@ -43,6 +43,7 @@ FIGURES: dict[str, tuple[Any, int]] = {
     "smooth": (figures.reliability_diagram(Y, P, kind="smooth"), 1),
     "corp": (figures.reliability_diagram(Y, P, kind="isotonic"), 1),
     "several": (figures.reliability_diagram(Y, PAIR, bins=15), 2),
+    "classes": (figures.classwise_panels(Y, P, show=2, bins=15), 2),
     "murphy": (figures.murphy_diagram(Y, PAIR), 2),
     "decomposition": (figures.decomposition_diagram(EVENT.y_true, RISKS), 2),
     "decision": (DECISIONS, 2),

@@ -32,8 +32,23 @@ MOST_WORK, LEAST_ROWS = 2e9, 2_000
 def compare_models(
     models: Mapping[str, Predictions], reports: tuple[Report, ...], settings: Settings
 ) -> ComparedModels:
-    """Compare named predictions on the same rows; `reports` are theirs."""
-    compared, notes = _differences(models, settings)
+    """Compare named predictions on the same rows by each metric and all pairwise differences, on the same resamples; `reports` are theirs."""
+    first = next(iter(models.values()))
+    pairs = len(models) * (len(models) - 1) // 2
+    draws = max(settings.n_resamples, RESAMPLES_PER_PAIR * pairs)
+    most = int(MOST_WORK / (draws * len(models) * len(settings.metrics) * first.k))
+    rows = sampled_rows(first, min(most_rows(first.k), max(LEAST_ROWS, most)), settings.seed)
+    notes = [f"Differences are based on {draws:,} resamples."]
+    if len(rows) < first.n:
+        notes.append(f"Differences use {len(rows):,} of {first.n:,} rows, sampled at random with the seed.")
+    used = models if len(rows) == first.n else {name: p.take(rows) for name, p in models.items()}
+    compared = tuple(_compared(used, metric, settings, draws) for metric in settings.metrics)
+    infinite = [name for name in models if any(math.isinf(metric.values.get(name, 0.0)) for metric in compared)]
+    notes += [
+        f"{name} has an infinite loss: {excluded_outcomes(models[name]) or 'its differences cannot be tested'}."
+        for name in infinite
+    ]
+    notes += [f"{metric.name}: {metric.note}." for metric in compared if metric.note]
     level = settings.known_level
     return ComparedModels(_best(compared), _sides(reports), compared, reports, ALPHA, level, tuple(notes))
 
@@ -51,26 +66,6 @@ def _sides(reports: tuple[Report, ...]) -> tuple[Side, ...]:
         rows = report.provenance.row_count
         sides.append(Side(report.title, rows, *means, verdict.pvalue, adjusted, found, verdict.detectable))
     return tuple(sides)
-
-
-def _differences(parts: Mapping[str, Predictions], settings: Settings) -> tuple[tuple[ComparedMetric, ...], list[str]]:
-    """Return each metric of all models and all pairwise differences, on the same resamples."""
-    first = next(iter(parts.values()))
-    pairs = len(parts) * (len(parts) - 1) // 2
-    draws = max(settings.n_resamples, RESAMPLES_PER_PAIR * pairs)
-    most = int(MOST_WORK / (draws * len(parts) * len(settings.metrics) * first.k))
-    rows = sampled_rows(first, min(most_rows(first.k), max(LEAST_ROWS, most)), settings.seed)
-    notes = [f"Differences are based on {draws:,} resamples."]
-    if len(rows) < first.n:
-        notes.append(f"Differences use {len(rows):,} of {first.n:,} rows, sampled at random with the seed.")
-    used = parts if len(rows) == first.n else {name: p.take(rows) for name, p in parts.items()}
-    compared = tuple(_compared(used, metric, settings, draws) for metric in settings.metrics)
-    infinite = [name for name in parts if any(math.isinf(metric.values.get(name, 0.0)) for metric in compared)]
-    notes += [
-        f"{name} has an infinite loss: {excluded_outcomes(parts[name]) or 'its differences cannot be tested'}."
-        for name in infinite
-    ]
-    return compared, [*notes, *(f"{metric.name}: {metric.note}." for metric in compared if metric.note)]
 
 
 def _compared(parts: Mapping[str, Predictions], metric: Metric, settings: Settings, n_resamples: int) -> ComparedMetric:

@@ -260,19 +260,19 @@ def side_table(sides: Sequence[Side], outcome: str) -> Table:
 
 def value_table(reports: Sequence[Report], level: float) -> Table:
     """Return the metrics of several reports, one column for each metric."""
+
+    def cell(row: MetricRow | None) -> str:
+        if row is None or row.low is None or row.high is None:
+            return number(None if row is None else row.value)
+        return f"{number(row.value)} ({span(row.low, row.high)})"
+
     names = {row.id: row.name for report in reports for row in report.metrics.all_rows}
     rows = [
         {**dict.fromkeys(names), "title": report.title, **{row.id: row for row in report.metrics.all_rows}}
         for report in reports
     ]
-    columns = (text_column("title", "model"), *(Column(id, name, _value_with_interval) for id, name in names.items()))
+    columns = (text_column("title", "model"), *(Column(id, name, cell) for id, name in names.items()))
     return Table("values", columns, rows, f"Each metric on all rows, with its {level_text(level)} interval.")
-
-
-def _value_with_interval(row: MetricRow | None) -> str:
-    if row is None or row.low is None or row.high is None:
-        return number(None if row is None else row.value)
-    return f"{number(row.value)} ({span(row.low, row.high)})"
 
 
 def summary_table(summary: ClinicalSummary) -> Table:
