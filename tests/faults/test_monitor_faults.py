@@ -577,7 +577,7 @@ def test_status_of_a_store_in_a_folder_that_cannot_be_written(
     opened = Monitor.open(monitor.path)
     assert opened.status().to_dict() == told
     assert sorted(monitor.path.parent.iterdir()) == before
-    with opened._store._connected(writing=False) as connection, pytest.raises(sqlite3.OperationalError):
+    with opened._store._connection(writing=False) as connection, pytest.raises(sqlite3.OperationalError):
         connection.execute("DELETE FROM meta")
 
 

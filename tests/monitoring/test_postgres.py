@@ -111,7 +111,7 @@ def test_a_lost_connection_is_explained_and_the_update_repeated(
     def lose(db: Transaction, settings: Any) -> Any:
         monkeypatch.undo()
         (process,) = db.connection.execute("SELECT pg_backend_pid()").fetchone()
-        with Monitor.open(store)._store._connected(writing=False) as other:
+        with Monitor.open(store)._store._connection(writing=False) as other:
             other.execute("SELECT pg_terminate_backend(?)", (process,))
         return plain(db, settings)
 

@@ -266,10 +266,8 @@ class EqualWidth(Rule):
             )
         if self.edges in WITH_ONE and (self.closed != "left" or self.range != (0.0, 1.0)):
             name, value = ("closed", self.closed) if self.closed != "left" else ("range", self.range)
-            required = "closed='left'" if name == "closed" else "the range (0, 1)"
-            raise ArgumentError(
-                name, f"edges={self.edges!r} requires {required}; got {value!r}", "use edges='linspace'"
-            )
+            needs = "closed='left'" if name == "closed" else "the range (0, 1)"
+            raise ArgumentError(name, f"edges={self.edges!r} requires {needs}; got {value!r}", "use edges='linspace'")
         pair = isinstance(self.range, (tuple, list)) and len(self.range) == 2
         ends: tuple[Any, Any] = self.range if pair else (None, None)
         low, high = ends

@@ -201,9 +201,9 @@ class BinTable(Result):
                 f"{weight:.6g}",
                 number(score),
                 number(rate),
-                "empty" if is_point else number(gap),
+                "empty" if is_empty else number(gap),
             ]
-            for left, right, weight, score, rate, gap, is_point in columns
+            for left, right, weight, score, rate, gap, is_empty in columns
         ]
 
 

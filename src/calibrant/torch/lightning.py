@@ -186,12 +186,7 @@ class CalibrationCallback(Base):
             warn_caller(f"CalibrationCallback logs nothing for this validation: {problem}")
             return
         if self.temperature:
-            batches = [batch for batches in _gather(self._kept) for batch in batches]
-            logits, labels = (torch.cat(column) for column in zip(*batches, strict=True))
-            with warnings.catch_warnings():
-                # Of an untrained model the temperature often is at a bound, which the logged value shows.
-                warnings.simplefilter("ignore", CalibrantWarning)
-                self.temperature_module = TemperatureModule().fit(logits, labels)
+            self.temperature_module = self._fitted()
             self.values[f"{self.prefix}temperature"] = float(self.temperature_module.temperature)
         # The same on every process; averaging them avoids a warning.
         dtype = torch.float32 if pl_module.device.type == "mps" else torch.float64
@@ -224,6 +219,14 @@ class CalibrationCallback(Base):
         for logger in trainer.loggers:
             _write(content, logger, step)
 
+    def _fitted(self) -> TemperatureModule:
+        parts = [part for parts in _gather(self._kept) for part in parts]
+        logits, labels = (torch.cat(column) for column in zip(*parts, strict=True))
+        with warnings.catch_warnings():
+            # Of an untrained model the temperature often is at a bound, which the logged value shows.
+            warnings.simplefilter("ignore", CalibrantWarning)
+            return TemperatureModule().fit(logits, labels)
+
 
 def _gather(value: Any) -> list[Any]:
     """The values of all processes."""
@@ -238,10 +241,10 @@ def _rows_of(outputs: Any, batch: Any, number: int) -> tuple[Tensor, Tensor]:
     """Logits and labels of a batch."""
     logits = outputs.get("logits") if isinstance(outputs, Mapping) else outputs
     if not isinstance(logits, Tensor) or not logits.ndim:
-        description = f"entries named {', '.join(map(repr, outputs))}" if isinstance(outputs, Mapping) else "no logits"
+        got = f"entries named {', '.join(map(repr, outputs))}" if isinstance(outputs, Mapping) else "no logits"
         raise InputTypeError(
             "validation_step",
-            f"must return a tensor of logits or a mapping with 'logits'; it returned {description}",
+            f"must return a tensor of logits or a mapping with 'logits'; it returned {got}",
             "or pass CalibrationCallback(rows=lambda outputs, batch: (logits, labels))",
         )
     keys = [key for key in LABEL_KEYS if isinstance(outputs, Mapping) and key in outputs]
@@ -251,11 +254,11 @@ def _rows_of(outputs: Any, batch: Any, number: int) -> tuple[Tensor, Tensor]:
 
 def _write(content: Content, logger: Any, step: int) -> None:
     """Write figures to a logger that takes them."""
-    base_names = {base.__name__ for base in type(logger).__mro__}
-    if "TensorBoardLogger" in base_names:
+    kinds = {base.__name__ for base in type(logger).__mro__}
+    if "TensorBoardLogger" in kinds:
         write_tensorboard(content, logger.experiment, step)
-    elif "WandbLogger" in base_names:
+    elif "WandbLogger" in kinds:
         # As its own figures, which are shown over this number and not over the step of the run.
         write_wandb(replace(content, numbers={"trainer/global_step": step}), logger.experiment, None)
-    elif "MLFlowLogger" in base_names:
+    elif "MLFlowLogger" in kinds:
         write_mlflow(content, logger.experiment, logger.run_id, step)
