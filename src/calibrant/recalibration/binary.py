@@ -23,7 +23,6 @@ from .intervals import limits_of_increasing
 from .scores import Array, Floats, Scores, TrainingData, normalised, on_scale, scale_of
 
 Curve = Callable[[Any], Floats]
-CurveLimits = Callable[[Curve, View, Floats, float], tuple[Floats, Floats]]
 Found = TypeVar("Found")
 Multiclass = Literal["one_vs_rest", "one_vs_one", "top_versus_all", "pooled"]
 # Relative margin by which the predicted class stays ahead of the others, so that ties cannot change it.
@@ -49,7 +48,7 @@ class ScoreCalibrator(CountingCalibrator):
     """
 
     takes_any_score = True
-    _curve_limits: ClassVar[CurveLimits | None] = None
+    _curve_limits: ClassVar[Any] = None
     """Limits of the curve of one binary problem by a formula, from the curve, its rows, scores and a level."""
 
     fitted: ClassVar[tuple[str, ...]] = ("curves_",)

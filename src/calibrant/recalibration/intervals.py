@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,26 +125,31 @@ def wald_limits(fitted: Calibrator, rows: TrainingData, at: Scores, level: float
     """
     from scipy.special import expit, ndtri
 
-    probs, slopes = fitted.apply(rows), fitted._slopes(rows)
-    scores = slopes - np.einsum("nk,nkp->np", probs, slopes)[:, None]
-    information = np.einsum("nkp,nkq->pq", (rows.weight[:, None] * probs)[:, :, None] * scores, scores)
+    def probs_and_slopes(data: Scores) -> tuple[Floats, Floats]:
+        """Probabilities, and the derivatives of the logits minus their mean over the classes."""
+        probs, slopes = fitted.apply(data), np.asarray(fitted._slopes(data))
+        return probs, slopes - np.einsum("nk,nkp->np", probs, slopes)[:, None]
+
+    probs, slopes = probs_and_slopes(rows)
+    information = np.einsum("nkp,nkq->pq", (rows.weight[:, None] * probs)[:, :, None] * slopes, slopes)
     covariance = np.linalg.pinv(information, hermitian=True)
     if rows.given_weight[1] == "importance":
-        own = rows.weight[:, None] * scores[np.arange(rows.n), rows.labels]
+        own = rows.weight[:, None] * slopes[np.arange(rows.n), rows.labels]
         covariance = covariance @ (own.T @ own) @ covariance
 
-    probs, slopes = fitted.apply(at), fitted._slopes(at)
-    above = slopes - np.einsum("nk,nkp->np", probs, slopes)[:, None]
+    probs, slopes = probs_and_slopes(at)
     others = 1 - probs if at.k > 2 else probs[:, ::-1]
-    gradient = np.divide(above, others[:, :, None], out=np.zeros_like(above), where=others[:, :, None] > 0)
-    half = -ndtri((1 - level) / 2) * np.sqrt(np.einsum("nkp,pq,nkq->nk", gradient, covariance, gradient))
+    gradient = np.divide(slopes, others[:, :, None], out=np.zeros_like(slopes), where=others[:, :, None] > 0)
+    variance = np.maximum(np.einsum("nkp,pq,nkq->nk", gradient, covariance, gradient), 0)
+    half = -ndtri((1 - level) / 2) * np.sqrt(variance)
     odds, shown = logit(probs), slice(1, None) if at.k == 2 else slice(None)
     return expit(odds - half)[:, shown], expit(odds + half)[:, shown]
 
 
 def limits_of_bins(curve: Any, view: View, at: Floats, level: float) -> tuple[Floats, Floats]:
     """Clopper-Pearson limits of the rate of the bin in which a score lies."""
-    inner, closed = steps(curve)[0][1:-1], "left" if curve.kind.endswith("_left") else "right"
+    inner = steps(curve)[0][1:-1]
+    closed: Literal["left", "right"] = "left" if curve.kind.endswith("_left") else "right"
     groups, place = groups_of(view), np.searchsorted(inner, at, "right" if closed == "left" else "left")
     ends = np.concatenate([[0], np.searchsorted(groups.score, inner, closed), [len(groups.score)]])
     rows = ends[place], ends[place + 1]

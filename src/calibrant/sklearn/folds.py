@@ -154,7 +154,7 @@ def cross_val_predictions(
         if not {"estimator", "indices"} <= set(estimator):
             remedy = "call cross_validate with return_estimator=True and return_indices=True"
             raise ArgumentError("estimator", "has no models, or no indices of their rows", remedy)
-        splits = list(zip(*estimator["indices"].values(), strict=True))
+        splits: list[Any] = list(zip(*estimator["indices"].values(), strict=True))
         fold = fold_of_rows(splits, codes, classes)
         models = zip(estimator["estimator"], splits, strict=True)
         scored = [scores_of(model, _safe_indexing(X, test)) for model, (_, test) in models]
