@@ -154,7 +154,7 @@ def cross_val_predictions(
         if not {"estimator", "indices"} <= set(estimator):
             remedy = "call cross_validate with return_estimator=True and return_indices=True"
             raise ArgumentError("estimator", "has no models, or no indices of their rows", remedy)
-        splits: list[Any] = list(zip(*estimator["indices"].values(), strict=True))
+        splits = list(zip(*estimator["indices"].values(), strict=True))
         fold = fold_of_rows(splits, codes, classes)
         models = zip(estimator["estimator"], splits, strict=True)
         scored = [scores_of(model, _safe_indexing(X, test)) for model, (_, test) in models]
@@ -162,7 +162,9 @@ def cross_val_predictions(
         splits = list(check_cv(cv, labels, classifier=True).split(X, labels, groups))
         fold = fold_of_rows(splits, codes, classes)
         params = {} if sample_weight is None else {"sample_weight": sample_weight}
-        scored = [score_fold(clone(estimator), X, y, *split, params, None) for split in track(splits, "folds")]
+        scored = [
+            score_fold(clone(estimator), X, y, train, test, params, None) for train, test in track(splits, "folds")
+        ]
     scores = np.zeros((len(labels), *scored[0][0].shape[1:]))
     for (part, _), (_, test) in zip(scored, splits, strict=True):
         scores[test] = part
