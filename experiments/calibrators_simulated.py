@@ -147,7 +147,7 @@ def interval_coverage(method: str, curve: tuple[float, float, float], rows: int,
     for run in range(runs):
         rng = np.random.default_rng([SEED, 3, rows, run])
         p = rng.uniform(size=rows)
-        calibrator = METHODS[method]().fit(p, (rng.random(rows) < truth(p)).astype(int))
+        calibrator: Any = METHODS[method]().fit(p, (rng.random(rows) < truth(p)).astype(int))
         found, target = calibrator.predict_interval(SCORES), truth(SCORES)
         if method == "histogram":
             edges = calibrator.edges_[0][1:-1]

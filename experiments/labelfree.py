@@ -27,7 +27,7 @@ from experiments.studies import draw_labels, share_error
 
 RESULTS = Path(__file__).with_suffix(".json")
 METRICS = ("accuracy", "auroc", "f1", "precision", "recall", "brier", "expected_cost")
-RUNS, RESAMPLES = 30, 200
+RUNS, RESAMPLES = 60, 200
 PAGE, LABELS = ROOT / "docs" / "monitor.md", ("accuracy", "AUROC", "F1", "precision", "recall", "Brier", "cost")
 SETTINGS: dict[str, tuple[int, int, Any, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 

@@ -7,15 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
-from ..input.predictions import Predictions
 from ..recalibration.base import as_fitted
 from .base import Diagram, Floats, finish, square
 from .canvas import PAPER_WIDTH, Axes, new_ax
 from .styling import plots, series_of
-
-# Log-odds between which the curve of a calibrator of logits is shown.
-LOG_ODDS = 5.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,22 +53,12 @@ class CalibratorCurve(Diagram):
         (look,) = series_of(ax, style, width=1.6)
         if self.input == "prob":
             square(ax)
-        else:
-            ax.set(xlim=(self.score[0], self.score[-1]), ylim=(0, 1))
         look.shade(ax, self.score, self.low, self.high, f"{100 * self.level:g}% intervals", alpha=0.25)
         ax.plot(self.score, self.probability, gid="curve", **look.line, label=look.named(self.name))
         return finish(ax, "predicted probability" if self.input == "prob" else "logit", "calibrated probability")
 
 
-def calibrator_curve(
-    calibrator: Any,
-    scores: Any = None,
-    *,
-    rows: Predictions | None = None,
-    level: float = 0.95,
-    n_resamples: int = 200,
-    rng: Any = 0,
-) -> CalibratorCurve:
+def calibrator_curve(calibrator: Any, scores: Any = None, **options: Any) -> CalibratorCurve:
     """Show the calibrated probability as a function of the score, with its confidence intervals.
 
     Use it to see what a calibrator does, and how well its rows determine this. The intervals hold at each score by itself.
@@ -84,14 +69,8 @@ def calibrator_curve(
         Calibrator that was fitted on two classes, or the result of `recalibrate`.
     scores : array-like of shape (G,), optional
         Increasing scores; by default 201 from 0 to 1, or logits from -5 to 5.
-    rows : Predictions, optional
-        The rows of the fit, as in `predict_interval`.
-    level : float, default 0.95
-        Confidence level of each interval.
-    n_resamples : int, default 200
-        Number of resamples of the rows, where no formula gives the limits.
-    rng : None, int or numpy.random.Generator, default 0
-        Seed of the resamples.
+    **options
+        ``rows``, ``level``, ``n_resamples`` and ``rng`` of `Calibrator.predict_interval`.
 
     Returns
     -------
@@ -100,8 +79,8 @@ def calibrator_curve(
 
     Raises
     ------
-    ArgumentError
-        If the calibrator was fitted on more than two classes, or needs more than scores.
+    ShapeError
+        If the calibrator was fitted on more than two classes.
 
     See Also
     --------
@@ -119,10 +98,8 @@ def calibrator_curve(
     0.9000       0.7757  0.7103  0.8299
     """
     fitted = as_fitted(calibrator)
-    if len(fitted.classes_) != 2 or not fitted.exclusive:
-        raise ArgumentError("calibrator", "has no curve", "it has one for two classes")
     if scores is None:
-        scores = np.linspace(0, 1, 201) if fitted.input == "prob" else np.linspace(-LOG_ODDS, LOG_ODDS, 201)
-    found = fitted.predict_interval(scores, rows=rows, level=level, n_resamples=n_resamples, rng=rng)
-    ends = found.probability, found.low, found.high
-    return CalibratorCurve(np.asarray(scores, dtype=np.float64), *ends, level, fitted.input, type(fitted).__name__)
+        scores = np.linspace(0, 1, 201) if fitted.input == "prob" else np.linspace(-5, 5, 201)
+    found = fitted.predict_interval(scores, **options)
+    score, ends = np.asarray(scores, dtype=np.float64), (found.probability, found.low, found.high)
+    return CalibratorCurve(score, *ends, found.level, fitted.input, type(fitted).__name__)

@@ -30,7 +30,7 @@ from ..input.frames import check_same_rows, in_order_of_numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.texts import parameter_texts
-from ..views.keywords import NamedKeywords
+from ..views.keywords import NamedKeywords, shared_entry
 from .formulas import Formula, ScoreFormulas
 from .scores import (
     Array,
@@ -62,14 +62,8 @@ SHARED, OF_METHODS = (parameter_texts("calibrant.recalibration")[table] for tabl
 
 def _with_shared(doc: str, shared: Mapping[str, tuple[str, str]] = SHARED) -> str:
     """A docstring in which bare names of shared parameters and attributes have their type and text."""
-    lines: list[str] = []
-    for line in inspect.cleandoc(doc).split("\n"):
-        if line in shared:
-            kind, text = shared[line]
-            lines += [f"{line} : {kind}", *(f"    {each}" for each in text.split("\n"))]
-        else:
-            lines.append(line)
-    return "\n".join(lines)
+    lines = inspect.cleandoc(doc).split("\n")
+    return "\n".join(text for line in lines for text in (shared_entry(line, shared) if line in shared else [line]))
 
 
 def _document(cls: type) -> None:

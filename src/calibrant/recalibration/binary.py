@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from ..curves import curves
-from ..curves.logistic_regression import CLIP, SeparatedError, logit
+from ..curves.logistic_regression import CLIP, SeparatedError
 from ..errors import ArgumentError, warn_caller
 from ..input.weights import WeightKind
 from ..views.view import View
@@ -23,7 +23,6 @@ from .intervals import limits_of_increasing
 from .scores import Array, Floats, Scores, TrainingData, normalised, on_scale, scale_of
 
 Curve = Callable[[Any], Floats]
-CurveLimits = Callable[[Curve, View, Floats, float], tuple[Floats, Floats]]
 Found = TypeVar("Found")
 Multiclass = Literal["one_vs_rest", "one_vs_one", "top_versus_all", "pooled"]
 # Relative margin by which the predicted class stays ahead of the others, so that ties cannot change it.
@@ -49,7 +48,7 @@ class ScoreCalibrator(CountingCalibrator):
     """
 
     takes_any_score = True
-    _curve_limits: ClassVar[CurveLimits | None] = None
+    _curve_limits: ClassVar[Any] = None
     """Limits of the curve of one binary problem by a formula, from the curve, its rows, scores and a level."""
 
     fitted: ClassVar[tuple[str, ...]] = ("curves_",)
@@ -328,10 +327,6 @@ class PlattScaling(LinearCurves, ScoreCalibrator):
         smoothed = np.where(view.raw_outcome > 0, high, low)
         return curves.logistic(View(view.raw_score, smoothed, view.weight, view.weight_kind))
 
-    def _terms(self, score: Floats) -> tuple[Floats, ...]:
-        odds = logit(score)
-        return np.ones_like(odds), odds
-
 
 def likeliest(curve: Callable[[View], Found], view: View) -> Found:
     """Fit a curve by maximum likelihood; the error for separated data names alternatives."""
@@ -401,10 +396,6 @@ class QuadraticLogit(LinearCurves, ScoreCalibrator):
 
     def _curve(self, view: View) -> Curve:
         return likeliest(curves.quadratic, view)
-
-    def _terms(self, score: Floats) -> tuple[Floats, ...]:
-        odds = logit(score)
-        return np.ones_like(odds), odds, odds**2
 
 
 @dataclass(eq=False, repr=False)
@@ -478,15 +469,13 @@ class BetaCalibration(LinearCurves, ScoreCalibrator):
     def _curve(self, view: View) -> Curve:
         return likeliest(partial(curves.beta, parameters=self.parameters), view)
 
-    def _terms(self, score: Floats) -> tuple[Floats, ...]:
+    def _terms(self, score: Floats) -> Floats:
         low, high = curves.beta_features(score)
-        constant = np.ones_like(low)
-        return {
-            "abm": (constant, low, high),
-            "ab": (low + math.log(2), high - math.log(2)),
-            "am": (constant, low + high),
-            "a": (low + high,),
-        }[self.parameters]
+        if self.parameters in ("am", "a"):  # a constant, unless the midpoint is fixed
+            return np.column_stack([low + high, np.ones_like(low)])[:, : len(self.parameters)]
+        middle = math.log(2)
+        terms = [low, high, np.ones_like(low)] if self.parameters == "abm" else [low + middle, high - middle]
+        return np.column_stack(terms)
 
 
 @dataclass(eq=False, repr=False)

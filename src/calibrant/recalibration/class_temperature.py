@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..util.blocks import rows_per_block
 from . import formulas
 from .base import Calibrator, Input, Method
 from .formulas import Formula, ScoreFormulas
@@ -127,30 +126,13 @@ def _first_least(values: Floats) -> int:
 
 def _top_label_errors(z: Floats, labels: Any, weight: Floats, temperatures: Floats) -> Floats:
     """Top-label calibration error in bins of equal width, for each row of class temperatures."""
-    edges = np.arange(1, BINS) / BINS
+    edges, errors = np.arange(1, BINS) / BINS, np.empty(len(temperatures))
     by_class = np.ascontiguousarray(z.T)
-    together = rows_per_block(len(z))
-    errors = []
-    for first in range(0, len(temperatures), together):
-        some = temperatures[first : first + together]
-        confidence, top = _surest(by_class, some)
-        gap = weight * (confidence - (top == labels))
-        place = np.searchsorted(edges, confidence) + np.arange(len(some))[:, None] * BINS
-        sums = np.bincount(place.ravel(), gap.ravel(), len(some) * BINS)
-        errors.append(np.abs(sums).reshape(-1, BINS).sum(axis=1) / weight.sum())
-    return np.concatenate(errors)
-
-
-def _surest(by_class: Floats, temperatures: Floats) -> tuple[Floats, Any]:
-    """The largest probability of each row and its class, for each choice of temperatures; computed class by class in contiguous memory."""
-    best = by_class[0] / temperatures[:, :1]
-    top = np.zeros(best.shape, np.intp)
-    for c in range(1, len(by_class)):
-        scaled = by_class[c] / temperatures[:, c : c + 1]
-        np.putmask(top, scaled > best, c)
-        np.maximum(best, scaled, out=best)
-    total = np.zeros(best.shape)
-    with np.errstate(under="ignore"):
-        for c in range(len(by_class)):
-            total += np.exp(by_class[c] / temperatures[:, c : c + 1] - best)
-    return 1 / total, top
+    for number, each in enumerate(temperatures):
+        scaled = by_class / each[:, None]
+        right = scaled.argmax(axis=0) == labels
+        with np.errstate(under="ignore"):
+            confidence = 1 / np.exp(scaled - scaled.max(axis=0)).sum(axis=0)
+        sums = np.bincount(np.searchsorted(edges, confidence), weight * (confidence - right), BINS)
+        errors[number] = np.abs(sums).sum()
+    return errors / weight.sum()

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..curves import curves
+from ..curves.logistic_regression import logit
 from .formulas import Formula, ScoreFormulas, softmax
 from .scores import Floats, Scores, on_scale
 
@@ -32,14 +33,14 @@ class LinearCurves:
         """Intercept of each binary problem."""
         return np.array([_coefficients(curve, self.scale_)[1] for curve in self.curves_])
 
-    def _terms(self, score: Floats) -> tuple[Floats, ...]:
-        """Derivatives of the log-odds by the parameters of a curve."""
-        raise NotImplementedError
+    def _terms(self, score: Floats) -> Floats:
+        """Derivatives of the log-odds by the parameters of a curve: the powers of those of the score."""
+        return np.vander(logit(score), 1 + self.coef_.shape[1], increasing=True)
 
     def _slopes(self, data: Scores) -> Floats | None:
         if data.k > 2:  # their curves are divided by their sum
             return None
-        terms = np.column_stack(self._terms(on_scale(data, self.scale_).score))
+        terms = self._terms(on_scale(data, self.scale_).score)
         return np.stack([np.zeros_like(terms), terms], axis=1)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..binning.table import binomial_interval
-from ..curves.logistic_regression import groups_of, logit
+from ..curves.logistic_regression import Groups, groups_of, logit
 from ..errors import ArgumentError, CalibrantError, UndefinedMetricError
 from ..inference.replicates import Replicates, quantile_bounds
 from ..input.predictions import Predictions
@@ -21,6 +22,8 @@ from .scores import Array, Floats, Scores, TrainingData, off_boundary
 if TYPE_CHECKING:
     from .base import Calibrator
 
+# First group, and the one after the last.
+Range = tuple[NDArray[np.intp], NDArray[np.intp]]
 # Share of the resamples that must have a fit.
 FITTED = 0.9
 # Numbers of rows and of classes that are printed.
@@ -122,33 +125,35 @@ def wald_limits(fitted: Calibrator, rows: TrainingData, at: Scores, level: float
     """
     from scipy.special import expit, ndtri
 
-    probs, slopes = fitted.apply(rows), fitted._slopes(rows)
-    scores = slopes - np.einsum("nk,nkp->np", probs, slopes)[:, None]
-    information = np.einsum("nkp,nkq->pq", (rows.weight[:, None] * probs)[:, :, None] * scores, scores)
+    def probs_and_slopes(data: Scores) -> tuple[Floats, Floats]:
+        """Probabilities, and the derivatives of the logits minus their mean over the classes."""
+        probs, slopes = fitted.apply(data), np.asarray(fitted._slopes(data))
+        return probs, slopes - np.einsum("nk,nkp->np", probs, slopes)[:, None]
+
+    probs, slopes = probs_and_slopes(rows)
+    information = np.einsum("nkp,nkq->pq", (rows.weight[:, None] * probs)[:, :, None] * slopes, slopes)
     covariance = np.linalg.pinv(information, hermitian=True)
     if rows.given_weight[1] == "importance":
-        own = rows.weight[:, None] * scores[np.arange(rows.n), rows.labels]
+        own = rows.weight[:, None] * slopes[np.arange(rows.n), rows.labels]
         covariance = covariance @ (own.T @ own) @ covariance
 
-    probs, slopes = fitted.apply(at), fitted._slopes(at)
-    above = slopes - np.einsum("nk,nkp->np", probs, slopes)[:, None]
+    probs, slopes = probs_and_slopes(at)
     others = 1 - probs if at.k > 2 else probs[:, ::-1]
-    gradient = np.divide(above, others[:, :, None], out=np.zeros_like(above), where=others[:, :, None] > 0)
-    half = -ndtri((1 - level) / 2) * np.sqrt(np.einsum("nkp,pq,nkq->nk", gradient, covariance, gradient))
+    gradient = np.divide(slopes, others[:, :, None], out=np.zeros_like(slopes), where=others[:, :, None] > 0)
+    variance = np.maximum(np.einsum("nkp,pq,nkq->nk", gradient, covariance, gradient), 0)
+    half = -ndtri((1 - level) / 2) * np.sqrt(variance)
     odds, shown = logit(probs), slice(1, None) if at.k == 2 else slice(None)
     return expit(odds - half)[:, shown], expit(odds + half)[:, shown]
 
 
 def limits_of_bins(curve: Any, view: View, at: Floats, level: float) -> tuple[Floats, Floats]:
     """Clopper-Pearson limits of the rate of the bin in which a score lies."""
-    inner, side = steps(curve)[0][1:-1], "right" if curve.kind.endswith("_left") else "left"
-    groups, count = groups_of(view), len(inner) + 1
-    events, weight = (
-        np.bincount(np.searchsorted(inner, groups.score, side), part, count) for part in (groups.events, groups.weight)
-    )
-    low, high = binomial_interval(np.minimum(events, weight), weight, 1 - level, "clopper_pearson")
-    place = np.searchsorted(inner, at, side)
-    return np.nan_to_num(low, nan=0.0)[place], np.nan_to_num(high, nan=1.0)[place]
+    inner = steps(curve)[0][1:-1]
+    closed: Literal["left", "right"] = "left" if curve.kind.endswith("_left") else "right"
+    groups, place = groups_of(view), np.searchsorted(inner, at, "right" if closed == "left" else "left")
+    ends = np.concatenate([[0], np.searchsorted(groups.score, inner, closed), [len(groups.score)]])
+    rows = ends[place], ends[place + 1]
+    return _exact_limits(groups, rows, rows, level)
 
 
 def limits_of_increasing(curve: Any, view: View, at: Floats, level: float) -> tuple[Floats, Floats]:
@@ -157,15 +162,19 @@ def limits_of_increasing(curve: Any, view: View, at: Floats, level: float) -> tu
     The rates of the former are at most, and those of the latter at least, that at the score. Which rows these are depends on scores alone.
     """
     groups = groups_of(view)
-    rows, events = (np.append(0.0, np.cumsum(part)) for part in (groups.weight, groups.events))
+    rows = np.append(0.0, np.cumsum(groups.weight))
     size = rows[-1] ** (2 / 3)
     stop, start = (np.searchsorted(groups.score, at, side) for side in ("right", "left"))
     first = np.maximum(np.searchsorted(rows, rows[stop] - size, "right") - 1, 0)
     last = np.minimum(np.searchsorted(rows, rows[start] + size), len(groups.score))
-    below, above = (
-        binomial_interval(
-            np.minimum(events[b] - events[a], rows[b] - rows[a]), rows[b] - rows[a], 1 - level, "clopper_pearson"
-        )
-        for a, b in ((first, stop), (start, last))
+    return _exact_limits(groups, (first, stop), (start, last), level)
+
+
+def _exact_limits(groups: Groups, below: Range, above: Range, level: float) -> tuple[Floats, Floats]:
+    """The lower Clopper-Pearson limit of the groups in one range, and the upper one of those in another."""
+    sums = [np.append(0.0, np.cumsum(part)) for part in (groups.events, groups.weight)]
+    (low, _), (_, high) = (
+        binomial_interval(np.minimum(events, rows), rows, 1 - level, "clopper_pearson")
+        for events, rows in ([each[stop] - each[start] for each in sums] for start, stop in (below, above))
     )
-    return np.nan_to_num(below[0], nan=0.0), np.nan_to_num(above[1], nan=1.0)
+    return np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)

@@ -19,7 +19,8 @@ from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..util.progress import track
 from ..util.results import Result, number
-from .responses import check_classifier, label_names, scores_of
+from .model import fold_of_rows, score_fold
+from .responses import scores_of
 
 
 @dataclass(frozen=True)
@@ -148,43 +149,34 @@ def cross_val_predictions(
     """
     X, y, groups, sample_weight = indexable(X, y, groups, sample_weight)
     labels = column(y, "y").array
-
-    def fit(train: Any) -> Any:
-        fitted = {} if sample_weight is None else {"sample_weight": _safe_indexing(sample_weight, train)}
-        return clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train), **fitted)
-
+    classes, codes = np.unique(labels, return_inverse=True)
     if isinstance(estimator, Mapping):
         if not {"estimator", "indices"} <= set(estimator):
             remedy = "call cross_validate with return_estimator=True and return_indices=True"
             raise ArgumentError("estimator", "has no models, or no indices of their rows", remedy)
-        models, splits = estimator["estimator"], list(zip(*estimator["indices"].values(), strict=True))
+        splits = list(zip(*estimator["indices"].values(), strict=True))
+        fold = fold_of_rows(splits, codes, classes)
+        models = zip(estimator["estimator"], splits, strict=True)
+        scored = [scores_of(model, _safe_indexing(X, test)) for model, (_, test) in models]
     else:
         splits = list(check_cv(cv, labels, classifier=True).split(X, labels, groups))
-        models = (fit(train) for train, _ in splits)
-    fold, values, kinds, classes = np.zeros(len(labels), int), {}, set(), None
-    for place, ((_, test), model) in enumerate(zip(track(splits, "folds"), models, strict=True), 1):
-        if fold[test].any():
-            raise ArgumentError("cv", "has rows in several test folds", "use a splitter whose test folds are disjoint")
-        fold[test] = place
-        check_classifier(model)
-        classes = model.classes_ if classes is None else classes
-        if not np.array_equal(classes, model.classes_):
-            raise ArgumentError("cv", f"fold {place} has other classes in its training rows", "use stratified folds")
-        values[place], kind = scores_of(model, _safe_indexing(X, test))
-        kinds.add(kind)
-    rows = np.flatnonzero(fold)
-    scores = np.zeros((len(labels), *np.shape(values[1])[1:]))
-    for place, (_, test) in enumerate(splits, 1):
-        scores[test] = values[place]
-    names = label_names(model, labels[rows])
+        fold = fold_of_rows(splits, codes, classes)
+        params = {} if sample_weight is None else {"sample_weight": sample_weight}
+        scored = [
+            score_fold(clone(estimator), X, y, train, test, params, None) for train, test in track(splits, "folds")
+        ]
+    scores = np.zeros((len(labels), *scored[0][0].shape[1:]))
+    for (part, _), (_, test) in zip(scored, splits, strict=True):
+        scores[test] = part
+    rows = np.flatnonzero(fold >= 0)
     weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
     return Predictions(
-        names,
+        labels[rows],
         scores[rows],
-        input=kinds.pop(),
+        input=scored[0][1],
         classes=classes,
         sample_weight=weight,
-        groups=np.array([f"fold {place:0{len(str(len(splits)))}}" for place in fold[rows]]),
+        groups=np.array([f"fold {place:0{len(str(len(splits)))}}" for place in fold[rows] + 1]),
     )
 
 

@@ -174,10 +174,10 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             values, kind = read_scores(probs, "predict_proba", len(classes), wanted)
         else:
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **splitting))
-            fold = _fold_of_rows(splits, codes, classes)
+            fold = fold_of_rows(splits, codes, classes)
             tested = fold >= 0
             scored = Parallel(n_jobs=self.n_jobs)(
-                delayed(_score_fold)(clone(estimator), X, y, *split, params, wanted) for split in splits
+                delayed(score_fold)(clone(estimator), X, y, *split, params, wanted) for split in splits
             )
             kind = scored[0][1]
             values = np.empty((len(y), *scored[0][0].shape[1:]), scored[0][0].dtype)
@@ -363,7 +363,7 @@ def _weight_keywords(estimator: Any, weight: Any) -> dict[str, Any]:
     return {}
 
 
-def _fold_of_rows(splits: list[tuple[Array, Array]], codes: Array, classes: Array) -> Array:
+def fold_of_rows(splits: list[tuple[Array, Array]], codes: Array, classes: Array) -> Array:
     """The fold in which each row is a test row, -1 in none; every class must be among the training rows of each fold."""
     fold = np.full(len(codes), -1, np.intp)
     for number, (train, test) in enumerate(splits):
@@ -381,7 +381,7 @@ def _fold_of_rows(splits: list[tuple[Array, Array]], codes: Array, classes: Arra
     return fold
 
 
-def _score_fold(
+def score_fold(
     estimator: Any, X: Any, y: Any, train: Array, test: Array, params: dict[str, Any], wanted: Kind | None
 ) -> tuple[Array, Kind]:
     """Scores of the test rows by a classifier fitted on the training rows."""
