@@ -71,6 +71,7 @@ def choices(losses: dict[str, Any]) -> list[dict[str, Any]]:
     """Mean regret to the best method of each set: of `auto`, of each single method that every set has, and of the best without `auto`."""
     tables = []
     for title, of in (
+        ("all sets", lambda entry: True),
         ("two classes, fewer than 1000 rows", lambda entry: entry["classes"] == 2 and entry["rows"][0] < 1000),
         ("two classes, 1000 rows or more", lambda entry: entry["classes"] == 2 and entry["rows"][0] >= 1000),
         ("three or more classes", lambda entry: entry["classes"] > 2),
