@@ -40,7 +40,8 @@ OLD = logistic(0.01)
 def worse(found: cal.inference.Comparison) -> bool:
     """Whether the interval of new minus old lies entirely above the accepted increase; lower scores are better."""
     difference = found["new", "old"]
-    print(f"  {found.metric:<6} old {found.values['old']:.4f}   new {found.values['new']:.4f}   ", end="")
+    values = found.values[difference.metric]
+    print(f"  {difference.metric:<6} old {values['old']:.4f}   new {values['new']:.4f}   ", end="")
     print(f"new - old {difference.difference:+.4f}, 95% interval {difference.low:+.4f} to {difference.high:+.4f}")
     return difference.low > ALLOWED
 

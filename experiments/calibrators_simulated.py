@@ -161,9 +161,9 @@ def interval_coverage(method: str, curve: tuple[float, float, float], rows: int,
 
 
 STUDIES = {
-    "missed_interaction": lambda: [missed_interaction(rows, runs) for rows, runs in ((2000, 2), (10_000, 1))],
-    "calibrated_scores": lambda: [calibrated_scores(rows, runs) for rows, runs in ((500, 15),)],
-    "drifting_stream": lambda: [drifting_stream(drift, 2500, 3) for drift in STREAMS],
+    "missed_interaction": lambda: [missed_interaction(rows, runs) for rows, runs in ((2000, 30), (10_000, 20))],
+    "calibrated_scores": lambda: [calibrated_scores(rows, runs) for rows, runs in ((500, 200), (5000, 60))],
+    "drifting_stream": lambda: [drifting_stream(drift, 2500, 40) for drift in STREAMS],
     "intervals": lambda: [
         interval_coverage(*each, rows, 1000) for each in FORMULAS.items() for rows in (100, 300, 1000)
     ],

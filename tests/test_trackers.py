@@ -81,7 +81,10 @@ def test_names_and_numbers(results: tuple[Any, ...]) -> None:
     assert scalars({"rows": [{"name": name, "value": 1} for name in ("a b", "a/b")]}) == {"rows/a_b": 1, "rows/a_b_": 1}
     y, p = np.arange(60) % 3 // 2, np.linspace(0.1, 0.6, 60)
     compared = scalars(cal.compare(y, {"new": p, "old": p**2}, metric="brier", n_resamples=20, rng=0))
-    assert compared["differences/new_vs_old_difference"] == compared["values/new"] - compared["values/old"]
+    assert (
+        compared["differences/brier_new_vs_old_difference"]
+        == compared["values/brier/new"] - compared["values/brier/old"]
+    )
     chosen = scalars(cal.recalibrate(y, p, method=["temperature"]))
     assert {"candidates/none_loss", "candidates/temperature_loss", "candidates/temperature_gain"} <= set(chosen)
     for wrong in ([1], 3, "x"):

@@ -112,6 +112,7 @@ ROOMS = {
                     "figures.panels",
                     "figures.optimism",
                     "figures.group_curves",
+                    "figures.calibrator_curves",
                 ),
             ),
             Section(

@@ -96,7 +96,8 @@ def _numbers(value: Any, levels: tuple[str, ...]) -> Iterator[tuple[tuple[str, .
 def _name_of(entry: Mapping[str, Any]) -> str | None:
     """The name that an entry of a list states: its own, or those of the two that it compares."""
     if isinstance(entry.get("first"), str) and isinstance(entry.get("second"), str):
-        return f"{entry['first']}_vs_{entry['second']}"
+        names = f"{entry['first']}_vs_{entry['second']}"
+        return f"{entry['metric']}_{names}" if isinstance(entry.get("metric"), str) else names
     return next((entry[key] for key in NAMED_BY if isinstance(entry.get(key), str)), None)
 
 

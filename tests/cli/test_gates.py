@@ -108,7 +108,9 @@ def test_gates_of_the_other_commands(rows: str, run: Run) -> None:
     assert code == 1
     models = cal.compare(EVENTS, {"q": SCORES**1.5, "p": SCORES}, metric="brier", n_resamples=200, rng=0)
     assert f"(difference p - q): the value is {models['p', 'q'].low:.6g}\n" in err
-    assert err.count("gate failed: brier > 0.19 holds (model ") == sum(value > 0.19 for value in models.values.values())
+    assert err.count("gate failed: brier > 0.19 holds (model ") == sum(
+        value > 0.19 for value in models.values["brier"].values()
+    )
     report = ["report", rows, "--no-recalibration", "--metrics", "brier", "--out", "r.md", "--by", "g"]
     code, _, err = run(
         *report, "--fail-if", "ece > 0", "--fail-if", "accuracy < 0.01", "--fail-if", "ece.adjusted == 1"

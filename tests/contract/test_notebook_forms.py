@@ -135,7 +135,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "pooled": lambda: cal.inference.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1]),
     "multinomial": lambda: cal.inference.multinomial_recalibration(KY, KP),
     "forest": lambda: cal.figures.forest_diagram(
-        cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=GROUPS)), "oe"
+        cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=GROUPS)), metric="oe"
     ),
     "report": lambda: cal.report(Y, P),
 }

@@ -66,9 +66,9 @@ def test_an_infinite_value_is_not_tested() -> None:
     assert "nan" not in repr(found) + repr(worse) + found._repr_html_()
     plain = found.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-    assert (plain["values"]["hard"], plain["differences"][0]["difference"]) == ("inf", "inf")
+    assert (plain["values"]["nll"]["hard"], plain["differences"][0]["difference"]) == ("inf", "inf")
     assert plain["differences"][0]["pvalue"] is None
-    assert plain["values"]["soft"] == found.values["soft"]
+    assert plain["values"]["nll"]["soft"] == found.values["nll"]["soft"]
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,27 @@ def test_unknown_words_are_answered_with_those_of_the_function(words: dict[str, 
         call(cal.compare, y, models, **words)
     with pytest.raises(cal.errors.UnknownArgumentError, match=text.format("interval")):
         call(cal.interval, y, models["a"], metric="brier", **words)
+
+
+def test_several_metrics_are_those_of_single_comparisons() -> None:
+    y, models = two_models()
+    models["c"] = np.full(200, 0.7)
+    found = cal.compare(y, models, metric=["brier", cal.catalogue["ece"], "nll"], bins=5, n_resamples=50)
+    assert found.metrics == ("brier", "ece", "nll")
+    assert len(found.to_frame()) == 9
+    for name, options in {"brier": {}, "ece": {"bins": 5}, "nll": {}}.items():
+        one = cal.compare(y, models, metric=name, n_resamples=50, **options)
+        assert one.values[name] == found.values[name]
+        assert [found[name, first, second] for first, second in ("ab", "ac", "bc")] == list(one.differences)
+    assert found["b", "a"] == found["brier", "b", "a"]
+    assert found["nll", "c", "a"].low == -found["nll", "a", "c"].high
+    assert [line.split()[0] for line in repr(found).split("\n")[:3]] == ["brier", "ece", "nll"]
+    with raises(cal.errors.ArgumentError, "pair"):
+        found["smece", "a", "b"]
+    with raises(cal.errors.ArgumentError, "metric"):
+        cal.compare(y, models, metric=[])
+    with raises(cal.errors.UnknownArgumentError, "bins"):
+        cal.compare(y, models, metric=["brier", "nll"], bins=5)
 
 
 def close_models(n: int, seed: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:

@@ -113,7 +113,7 @@ def test_models_are_compared_on_the_same_rows() -> None:
     assert gain.pvalue <= 0.02
     same = found["raw", "same"]
     assert (same.difference, same.low, same.high, same.pvalue) == (0, 0, 0, 1)
-    assert found.values == {"raw": cal.ece(y, p), "mended": cal.ece(y, better), "same": cal.ece(y, p)}
+    assert found.values["ece"] == {"raw": cal.ece(y, p), "mended": cal.ece(y, better), "same": cal.ece(y, p)}
     again = cal.compare(y, {"raw": p, "mended": better, "same": p.copy()}, metric="ece", rng=0, n_resamples=300)
     assert found == again
     assert len(found.to_frame()) == 3
@@ -122,7 +122,7 @@ def test_models_are_compared_on_the_same_rows() -> None:
         found["mended", "other"]
     with raises(cal.errors.ArgumentError, "pair"):
         found[0]
-    assert repr(same) == "raw - same: 0 [0, 0], p = 1"
+    assert repr(same) == "ece, raw - same: 0 [0, 0], p = 1"
 
 
 def test_many_rows_are_counted_in_cells_and_joint_lenses_are_not() -> None:

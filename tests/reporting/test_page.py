@@ -65,9 +65,9 @@ def test_run_shows_before_and_after_with_differences(tmp_path: Path) -> None:
         main([*words.split(), *["--metrics", "nll", "--level", "0.5", "--resamples", "20", "--method", "platt"]])
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
     told = json.loads((tmp_path / "o" / "metrics.json").read_text())
-    assert [change["metric"] for change in told["changes"]] == ["nll", "brier", "smece", "ece"]
-    for change in told["changes"]:
-        (each,) = change["differences"]
+    assert [*told["changes"]["values"]] == ["nll", "brier", "smece", "ece"]
+    assert len(told["changes"]["differences"]) == 4
+    for each in told["changes"]["differences"]:
         assert (each["first"], each["second"]) == ("after", "before")
         assert f"{number(each['difference'])}</td>" in page
         assert f"{number(each['low'])} to {number(each['high'])}" in page

@@ -203,7 +203,9 @@ def run_compare(
     first = predictions[0]
     result = compare(dict(zip(names, predictions, strict=True)), metric=metric, cluster=cluster is not None, **keywords)
     object.__setattr__(result, "dropped", first.dropped)  # results are frozen
-    values = [Place(name, {result.metric: {"value": value}}, word="model") for name, value in result.values.items()]
+    values = [
+        Place(name, {compared.id: {"value": value}}, word="model") for name, value in result.values[compared.id].items()
+    ]
     differences = []
     for name in names[1:]:
         change = result[name, names[0]]

@@ -14,10 +14,11 @@ import numpy as np
 
 from ..decision.thresholds import ThresholdChoice, choose_threshold
 from ..errors import ArgumentError, CalibrantError, InSampleWarning, WeightsNotSupportedError, warn_caller
-from ..evaluation.measure import calibrate_predictions, choose_metrics, evaluate
+from ..evaluation.measure import calibrate_predictions, evaluate
 from ..evaluation.result import NOT_SIGNIFICANT, Evaluation, Header
 from ..inference.comparison import Comparison, compare
 from ..input.predictions import Predictions
+from ..metrics.registry import catalogue
 from ..recalibration.choosing import Recalibration, rows_summing_to_one
 from ..recalibration.persistence import save
 from ..recalibration.scores import Scores, TrainingData, mixed_rows
@@ -93,7 +94,7 @@ class Outcome:
     recalibration: Recalibration
     before: Evaluation
     after: Evaluation
-    changes: tuple[Comparison, ...]
+    changes: Comparison
     threshold: HeldOutThreshold
     same_rows: bool
 
@@ -116,7 +117,7 @@ class Outcome:
                 f"{when}: {'; '.join(means_of(evaluation.header))}."
                 for when, evaluation in (("Before", self.before), ("After", self.after))
             ]
-            lines += [_describe_change(change) for change in self.changes]
+            lines += [_describe_change(self.changes, metric) for metric in self.changes.metrics]
         return lines + self.threshold.sentences()
 
     def choice(self) -> str:
@@ -133,7 +134,7 @@ class Outcome:
             "recalibration": self.recalibration.to_dict(),
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
-            "changes": [change.to_dict() for change in self.changes],
+            "changes": self.changes.to_dict(),
             "threshold": _without_tests(self.threshold.on_validation),
             "threshold_on_test": _without_tests(self.threshold.on_test),
             "fitted_on_test_rows": self.same_rows,
@@ -284,8 +285,8 @@ def _measure(
     # Without a calibrator both are equal up to rounding, which is not to be compared.
     compared = {"after": scaled if recalibration.method == "none" else recalibrated, "before": scaled}
     tasks: list[Callable[[], Any]] = [partial(evaluate, p, **evaluation) for p in (test, recalibrated)]
-    tasks += [partial(compare, compared, metric=metric, **draws) for metric in COMPARED]
-    before, after, *changes = run_all(tasks, test.n * test.k)
+    tasks.append(partial(compare, compared, metric=COMPARED, **draws))
+    before, after, changes = run_all(tasks, test.n * test.k)
     return Outcome(
         validation=validation,
         held_out=0 if held_out is None else rows_in(held_out),
@@ -294,7 +295,7 @@ def _measure(
         recalibration=recalibration,
         before=before,
         after=after,
-        changes=tuple(changes),
+        changes=changes,
         threshold=_choose_threshold(held_out, recalibration, recalibrated, target),
         same_rows=same_rows,
     )
@@ -322,15 +323,18 @@ def _choose_threshold(
         return HeldOutThreshold(choice, reason=error.problem)
 
 
-def _describe_change(comparison: Comparison) -> str:
-    change = comparison["after", "before"]
+def _describe_change(comparison: Comparison, metric: str) -> str:
+    change = comparison[metric, "after", "before"]
     verb = "fell" if change.difference < 0 else "rose"
-    values = f"{number(comparison.values['before'])} to {number(comparison.values['after'])}"
+    before, after = (comparison.values[metric][name] for name in ("before", "after"))
+    values = f"{number(before)} to {number(after)}"
     if not math.isfinite(change.difference):
-        return f"{comparison.metric} {verb} from {values}."
+        return f"{metric} {verb} from {values}."
     chance = "" if change.low > 0 or change.high < 0 else ", not significant"
     low, high = (-change.high, -change.low) if verb == "fell" else (change.low, change.high)
-    return f"{comparison.metric} {verb} from {values} (by [{number(low)}, {number(high)}] at {level_text(comparison.level)}{chance})."
+    return (
+        f"{metric} {verb} from {values} (by [{number(low)}, {number(high)}] at {level_text(comparison.level)}{chance})."
+    )
 
 
 def _report(outcome: Outcome, settings: Settings, folds: int, parameters: dict[str, Any]) -> Report:
@@ -350,7 +354,7 @@ def _report(outcome: Outcome, settings: Settings, folds: int, parameters: dict[s
             tuple(changes),
             ()
             if unchanged
-            else tuple(compared_metric(choose_metrics(change.metric)[0], change) for change in outcome.changes),
+            else tuple(compared_metric(catalogue[name], outcome.changes) for name in outcome.changes.metrics),
             settings.known_level,
             None if unchanged else charts_of(outcome.test, settings),
         ),

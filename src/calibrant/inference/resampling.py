@@ -376,6 +376,12 @@ def views_of_metric(metric: Metric, source: Any, options: Mapping[str, Any]) -> 
     return shared(("views", metric, source, *sorted(keywords.items())), lambda: metric.views(source, **keywords))
 
 
+def options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that a metric accepts, and the lens."""
+    known = {*metric.options, "lens"}
+    return {keyword: value for keyword, value in options.items() if keyword in known}
+
+
 def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:
     """Raise for options with one value per row, which are not resampled with the rows."""
     for keyword, remedy in OPTIONS_OF_ROWS.items():

@@ -28,6 +28,7 @@ from .metric_tests import ANY_SIDE, OwnTest, TestInput, TestOutcome, default_tes
 from .multiplicity import adjust
 from .null_samples import Source, draw_null, prepare_test, read_source, simulated_null
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
+from .resampling import options_of
 from .sampler_choice import choose_sampler
 from .seeds import seed_of
 from .verdicts import SignificanceResult, SignificanceTable
@@ -327,7 +328,7 @@ def assess_many(
     results: list[SignificanceResult] = []
     for each in sources.values() or [resolve(y_true, y_prob, sample_weight, pos_label, where)]:
         source, keywords = read_source(each, lens, options)
-        plans = [(m, _options_of(m, keywords)) for m in chosen]
+        plans = [(m, options_of(m, keywords)) for m in chosen]
         asked = [prepare_test(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
         sampler = choose_sampler(plans, source, exact, draws)
         null = draw_null(plans, sampler, asked[0], draws)
@@ -371,11 +372,6 @@ def refuse_rows_by_label(where: Any) -> None:
     if isinstance(where, Selection) and where.reads_labels:
         problem = f"{where.name} selects rows by their labels, which then do not follow the predicted probabilities"
         raise ArgumentError("where", problem, "select by prediction or score instead")
-
-
-def _options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
-    known = {*metric.options, "lens"}
-    return {keyword: value for keyword, value in options.items() if keyword in known}
 
 
 def _automatic(asked: TestInput) -> tuple[str, str]:

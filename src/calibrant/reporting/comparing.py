@@ -86,16 +86,17 @@ def _facts(metric: Metric) -> dict[str, Any]:
 
 def compared_metric(metric: Metric, comparison: Comparison) -> ComparedMetric:
     """Return the differences of a metric, with p-values adjusted for the number of those that can be tested."""
-    pvalues = [d.pvalue if math.isfinite(d.difference) else None for d in comparison.differences]
+    own = [d for d in comparison.differences if d.metric == metric.id]
+    pvalues = [d.pvalue if math.isfinite(d.difference) else None for d in own]
     differences = []
-    for d, adjusted in zip(comparison.differences, adjust_known(pvalues), strict=True):
+    for d, adjusted in zip(own, adjust_known(pvalues), strict=True):
         tested: tuple[Any, ...] = (None,) * 5
         if adjusted is not None:
             tested = (d.low, d.high, d.pvalue, adjusted, adjusted <= ALPHA)
         differences.append(ComparedDifference(d.first, d.second, d.difference, *tested))
     return ComparedMetric(
         **_facts(metric),
-        values=dict(comparison.values),
+        values=dict(comparison.values[metric.id]),
         differences=tuple(differences),
         rows=comparison.n,
         n_resamples=comparison.n_resamples,
