@@ -99,7 +99,7 @@ def percentile_ends(name: str, labels: Sequence[int], scores: Sequence[float]) -
     """
     options = {"bandwidth": median_distance(scores)} if name in OF_MEDIAN_WIDTH else {}
     value, n = value_of(name, **options), len(labels)
-    of_confidence = cal.catalogue[name].lens == "top_label"
+    of_confidence = cal.catalogue[name].lens == "top_label" and not cal.catalogue[name].needs
     order = sorted(range(n), key=lambda i: max(scores[i], 1 - scores[i]) if of_confidence else scores[i])
     found = []
     for b in range(21):

@@ -481,7 +481,7 @@ def test_a_million_rows_have_a_report_that_says_what_was_bounded() -> None:
     assert found.metrics["ece"].low is not None
     assert "too long" in found.metrics["cwce"].note
     assert found.recalibration.rows == 25_000
-    assert "50,000 of 1,000,000 rows" in found.to_markdown()
+    assert "25,000 of 1,000,000 rows" in found.to_markdown()
 
 
 # Provenance and determinism.

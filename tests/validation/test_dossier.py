@@ -306,7 +306,7 @@ def test_a_full_temporary_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         pass
 
 
-@pytest.mark.parametrize("only", ["r/", "peers/", "published/", *(f"*/{name}/*" for name in METRICS)])
+@pytest.mark.parametrize("only", ["definitions/", "r/", "peers/", "published/", *(f"*/{name}/*" for name in METRICS)])
 def test_the_rows_of_packages_and_of_each_family_pass(only: str) -> None:
     found = validate(only)
     assert found.failed == ()

@@ -409,7 +409,8 @@ class Evaluation(Result):
 
     def _limits(self) -> list[str]:
         """Which groups and metrics the tables leave out, and the number of resamples."""
-        used = f"resampled intervals and simulated p-values use {self.n_resamples:,} resamples"
+        at_least = "at least " if self.infers_groups else ""  # small p-values of groups are simulated again
+        used = f"resampled intervals and simulated p-values use {at_least}{self.n_resamples:,} resamples"
         lines = [used] if self.n_resamples else []
         if self.groups and len(self.results) > COLUMNS:
             lines.append(f"{COLUMNS} of {len(self.results)} metrics are shown for each group")

@@ -23,7 +23,7 @@ from ..util.cached import cached_property
 from ..util.hashes import content_order
 from ..util.progress import track
 from ..views.lenses import AnyView, value_options
-from ..views.view import RestOfRows, VectorView, View
+from ..views.view import VectorView, View
 from .cells import (
     MANY_COPIES,
     ROW_BYTES,
@@ -64,21 +64,6 @@ def few_groups(count: int) -> str:
     return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
 
 
-def part_of(view: View, score: Array, outcome: Array, at: Any, rows: Predictions | None) -> View:
-    """The rows of a view at these places, with other scores or outcomes."""
-    return View(
-        score,
-        outcome,
-        None if view.weight is None else view.weight[at],
-        view.weight_kind,
-        rows=rows,
-        lens=view.lens,
-        log_odds=None if view.log_odds is None else view.log_odds[at],
-        rest=RestOfRows(view, at),
-        classes=view.classes,
-    )
-
-
 class RowSampler(LabelSampler):
     """Single rows of one view, for metrics that depend on nothing else; a resample has as many rows as there are, or `size`."""
 
@@ -99,7 +84,7 @@ class RowSampler(LabelSampler):
         """A sampler of the rows in the order of their content, on which resamples then depend alone."""
         order = content_order(view.raw_score, view.raw_outcome, view.weight)
         rows = None if view.rows is None else view.rows.take(order)
-        return cls(part_of(view, view.raw_score[order], view.raw_outcome[order], order, rows), size)
+        return cls(view.part(order, rows=rows), size)
 
     @cached_property
     def population(self) -> Drawn:
@@ -166,7 +151,7 @@ class RowSampler(LabelSampler):
         return one_view(view)
 
     def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool) -> Drawn:
-        return one_view(part_of(self.view, score, outcome, at, self.view.rows if keep_order else None))
+        return one_view(self.view.part(at, score, outcome, self.view.rows if keep_order else None))
 
 
 class PredictionSampler(LabelSampler):
@@ -410,7 +395,7 @@ def _with_outcome(view: AnyView, rows: Array, outcome: Array) -> AnyView:
     extra = None if written else view.rows
     weight, kind = (None, "unit") if written else (view.weight, view.weight_kind)
     if isinstance(view, View):
-        part = part_of(view, view.raw_score[rows], outcome, rows, extra)
+        part = view.part(rows, outcome=outcome, rows=extra)
         part.weight, part.weight_kind = weight, kind
         return part
     return VectorView(

@@ -42,19 +42,8 @@ def inside(view: View) -> View:
         return view
     if "inside" not in view.tables:
         at = np.flatnonzero(~sure)
-        weight = None if view.weight is None else view.weight[at]
-        log_odds = None if view.log_odds is None else view.log_odds[at]
-        rest = None if view.complement is None else FixedRest(view.rest[at])
-        view.tables["inside"] = View(
-            view.raw_score[at],
-            view.raw_outcome[at],
-            weight,
-            view.weight_kind,
-            rows=None if view.rows is None else view.rows.take(at),
-            lens=view.lens,
-            log_odds=log_odds,
-            rest=rest,
-            classes=view.classes,
-        )
+        rows = None if view.rows is None else view.rows.take(at)
+        # Values, since a part that refers to its view could not be freed with it.
+        view.tables["inside"] = view.part(at, rows=rows, rest=FixedRest(view.rest[at]))
     found: View = view.tables["inside"]
     return found

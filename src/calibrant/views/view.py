@@ -462,6 +462,20 @@ class View(_Weighted):
             rest=None if self.complement is None else RestOfRows(self),
         )
 
+    def part(self, at: Any, score: Any = None, outcome: Any = None, rows: Any = None, rest: Any = None) -> View:
+        """Return the rows at these places, with other scores or outcomes where they are given."""
+        return View(
+            self.raw_score[at] if score is None else score,
+            self.raw_outcome[at] if outcome is None else outcome,
+            None if self.weight is None else self.weight[at],
+            self.weight_kind,
+            rows=rows,
+            lens=self.lens,
+            log_odds=None if self.log_odds is None else self.log_odds[at],
+            rest=RestOfRows(self, at) if rest is None else rest,
+            classes=self.classes,
+        )
+
     def __repr__(self) -> str:
         return f"View({self.lens}, n={self.n})"
 
