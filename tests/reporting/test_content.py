@@ -115,7 +115,7 @@ def test_the_smallest_p_value_of_simulated_values_is_a_bound() -> None:
     scores = np.linspace(0.05, 0.95, 60)
     verdict = report(scores > 0.85, scores, metrics=FEW).verdict
     assert verdict.pvalue == verdict.least_pvalue == pytest.approx(0.002)
-    assert "(p ≤ 0.002)" in verdict.sentence
+    assert "(p ≤ 0.002, adjusted for 2 tests)" in verdict.sentence
 
 
 def test_the_share_of_error_removed_is_that_of_held_out_data(multiclass: Report) -> None:

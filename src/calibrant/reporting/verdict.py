@@ -95,7 +95,7 @@ class Tested:
     @property
     def chance(self) -> str:
         assert self.pvalue is not None
-        adjusted = f", adjusted for {self.count} tests" if self.count > 1 and self.pvalue > ALPHA else ""
+        adjusted = f", adjusted for {self.count} tests" if self.count > 1 else ""
         return pvalue_clause(self.pvalue, self.least_pvalue) + adjusted
 
 
