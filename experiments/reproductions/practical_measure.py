@@ -103,7 +103,7 @@ def errors(apart: cal.Predictions, source: sets.Source) -> dict[str, list[float]
         "rank": topk_diagram(apart, k=source.k, lens="rank", **mass)["model"].error.tolist(),
     }
     if source.levels:
-        options = {"level": len(source.levels), "rows": "label", **tree}
+        options = {"depth": len(source.levels), "rows": "label", **tree}
         shown = group_error_diagram(apart, hierarchy=source.hierarchy, **options)
         found["levels"] = shown.level_errors["model"].tolist()
         found["groups"] = shown.group_errors["model"].tolist()

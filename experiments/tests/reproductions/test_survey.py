@@ -38,10 +38,10 @@ def small(pictures: Path) -> Study:
 def test_every_part_is_there_and_every_picture_drawn(small: Study, pictures: Path) -> None:
     keys = [part.key for part in small.parts]
     assert keys[:4] == ["curve", "line", "bars", "roof"]
-    assert keys[-2:] == ["families", "properties"]
+    assert keys[-3:] == ["names", "families", "properties"]
     assert "claims" in keys
     if data_folder() is not None:
-        assert keys[-7:-2] == ["classwise", "multiclass", "direction", "local", "analysis"]
+        assert keys[-8:-3] == ["classwise", "multiclass", "direction", "local", "analysis"]
     for part in small.parts:
         assert part.rows or part.tables
         for name, caption in part.pictures:
