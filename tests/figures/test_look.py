@@ -72,7 +72,7 @@ FIGURES: dict[str, tuple[Any, int]] = {
         1,
     ),
 }
-SEVERAL = ("panels", "topk", "groups", "intervals", "stability")
+SEVERAL = ("classes", "topk", "groups", "intervals", "stability")
 every_figure = pytest.mark.parametrize("name", FIGURES)
 
 

@@ -116,7 +116,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (survival, (P,), {**TIME, "horizon": [1, 2]}, errors.ArgumentError, "horizon"),
     (survival, (P,), {**TIME, "bins": 0}, errors.ArgumentError, "bins"),
     (survival, (P,), {**TIME, "level": 2}, errors.ArgumentError, "level"),
-    (forest, (POOLED, "slope"), {}, errors.ArgumentError, "metric"),
+    (forest, (POOLED,), {"metric": "slope"}, errors.ArgumentError, "metric"),
     (forest, ([1, 2],), {}, errors.InputTypeError, "validation"),
     (stability, (Y, P), {"metric": "eec"}, errors.UnknownMetricError, "metric"),
     (stability, (Y, P), {"over": "gamma"}, errors.ArgumentError, "over"),
