@@ -233,11 +233,7 @@ def compare(
     >>> round(result["good", "flat"].difference, 2), round(result["nll", "good", "flat"].difference, 2)
     (-0.21, -0.47)
     """
-    several = y_true if y_prob is None else y_prob
-    if not isinstance(several, Mapping) or len(several) < 2:
-        raise ArgumentError(
-            "y_prob", "must be a mapping of at least two models", 'for example {"old": p_old, "new": p_new}'
-        )
+    parts = _paired_rows(y_true, y_prob, sample_weight, pos_label, where)
     check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples")
     least = math.ceil(1 / (1 - level) * (1 - 1e-12)) - 1  # 1 - 0.9 is a little below 0.1
@@ -251,11 +247,6 @@ def compare(
         options["lens"] = lens
     for each in chosen:
         refuse_options_of_rows(each, options)
-    given = paired_models(y_true, y_prob, sample_weight, pos_label)
-    check_paired(given)
-    check_same_rows(y_true, {"where": where})
-    _check_same_rows(where, given)
-    parts = {name: parse_selection(where, p) for name, p in given.items()}
     whole = {name: PredictionSampler(p, cluster=cluster) for name, p in parts.items()}
     any_one, samplers = next(iter(whole.values())), whole
     if not cluster:
@@ -314,18 +305,26 @@ def sampler_of(metric: Metric, options: dict[str, Any], sampler: PredictionSampl
     return sampler
 
 
-def _check_same_rows(where: Any, given: dict[str, Predictions]) -> None:
-    """Raise if a selection that depends on the predictions keeps different rows for different models: they are not paired then."""
-    if not isinstance(where, Selection):
-        return
-    (first, p), *others = given.items()
-    rows = where.mask(p)
-    for name, other in others:
-        apart = np.flatnonzero(rows != where.mask(other))
-        if len(apart):
-            row = int(apart[0] if p.kept is None else np.flatnonzero(p.kept)[apart[0]])
-            problem = f"{where.name} selects different rows of {first!r} and {name!r}"
-            raise ShapeError("y_prob", problem, "select the same rows for all, for example by a mask", row=row)
+def _paired_rows(y_true: Any, y_prob: Any, sample_weight: Any, pos_label: Any, where: Any) -> dict[str, Predictions]:
+    """The selected rows of each model, which must be the same for all: others are not paired."""
+    several = y_true if y_prob is None else y_prob
+    if not isinstance(several, Mapping) or len(several) < 2:
+        raise ArgumentError(
+            "y_prob", "must be a mapping of at least two models", 'for example {"old": p_old, "new": p_new}'
+        )
+    models = paired_models(y_true, y_prob, sample_weight, pos_label)
+    check_paired(models)
+    check_same_rows(y_true, {"where": where})
+    if isinstance(where, Selection):
+        (first, p), *others = models.items()
+        rows = where.mask(p)
+        for name, other in others:
+            apart = np.flatnonzero(rows != where.mask(other))
+            if len(apart):
+                row = int(apart[0] if p.kept is None else np.flatnonzero(p.kept)[apart[0]])
+                problem = f"{where.name} selects different rows of {first!r} and {name!r}"
+                raise ShapeError("y_prob", problem, "select the same rows for all, for example by a mask", row=row)
+    return {name: parse_selection(where, p) for name, p in models.items()}
 
 
 def _tested(difference: Difference, pairs: Floats, level: float) -> Difference:
