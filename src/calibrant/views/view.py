@@ -463,7 +463,26 @@ class View(_Weighted):
         )
 
     def part(self, at: Any, score: Any = None, outcome: Any = None, rows: Any = None, rest: Any = None) -> View:
-        """Return the rows at these places, with other scores or outcomes where they are given."""
+        """Return the rows at these places, with other scores or outcomes where they are given.
+
+        Parameters
+        ----------
+        at : ndarray
+            Places of the rows, or a mask.
+        score : ndarray, optional
+            Scores in place of those of the rows.
+        outcome : ndarray, optional
+            Outcomes in place of those of the rows.
+        rows : Predictions, optional
+            Predictions of the rows, for metrics that need more than scores and outcomes.
+        rest : callable, optional
+            Returns 1 - score; by default that of the rows.
+
+        Returns
+        -------
+        View
+            View of these rows.
+        """
         return View(
             self.raw_score[at] if score is None else score,
             self.raw_outcome[at] if outcome is None else outcome,
